@@ -1,0 +1,53 @@
+# Every target sets up what it needs; a second run starts within seconds.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint fmt generate check bench e2e-vllm preview lock clean
+
+BIN := .venv/bin
+TEST_PACKAGES := prometheus prometheus-alertmanager chromium fonts-dejavu-core
+
+help:  ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
+
+demo:  ## the whole story on one machine, without a GPU (DEMO_SECONDS ends it)
+	@scripts/setup runtime
+	@$(BIN)/prefix-cache-exporter demo
+
+test:  ## every test, with branch coverage of the package
+	@scripts/setup dev $(TEST_PACKAGES)
+	@$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(PYTEST_ARGS)
+	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report
+
+lint:  ## ruff, formatting, mypy strict
+	@scripts/setup dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fmt:  ## format the code
+	@scripts/setup dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+generate:  ## write dashboards, rules and other generated files anew
+	@scripts/setup dev
+	$(BIN)/prefix-cache-exporter pack
+
+check: generate  ## lint, and fail where a generated file has drifted
+	@$(MAKE) --no-print-directory lint
+	git diff --exit-code
+
+bench:  ## speed and memory beside the named peers, in one run
+	@scripts/setup dev mtail
+	$(BIN)/python -m benchmarks
+
+e2e-vllm:  ## a real vLLM server on the CPU (VLLM_VERSION, RECORD=1); minutes and gigabytes
+	@scripts/setup dev
+	$(BIN)/python tests/e2e_vllm/run.py
+
+lock:  ## resolve the lock files anew
+	scripts/lock
+
+clean:  ## remove what the targets made
+	rm -rf .venv .cache build dist .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache
