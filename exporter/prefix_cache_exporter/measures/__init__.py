@@ -1,6 +1,6 @@
 """The one catalogue: every family on the exporter's page and every ratio made of them.
 
-HELP texts, recording rules, dashboards, `report`, the status page and the documentation read it; none writes a name again.
+HELP texts, rules, dashboards, `report`, the status page and the documentation read it; none writes a name again.
 """
 
 from __future__ import annotations

@@ -31,7 +31,9 @@ COUNTERS = (
         "Prompt tokens of intervals in which cached prompt tokens are known; "
         "the others are in prefix_cache_engine_excluded_prompt_tokens_total.",
     ),
-    _counter("cached_prompt_tokens", "tokens", "Prompt tokens that the engine took from its caches instead of computing."),
+    _counter(
+        "cached_prompt_tokens", "tokens", "Prompt tokens that the engine took from its caches instead of computing."
+    ),
     _counter(
         "excluded_prompt_tokens",
         "tokens",
@@ -83,7 +85,9 @@ GAUGES = (
 _SOURCE = ("source",)
 
 STATUS = (
-    Family("up", "prefix_cache_engine_up", "gauge", "1", "1 if the last poll of the engine gave a whole page.", _SOURCE),
+    Family(
+        "up", "prefix_cache_engine_up", "gauge", "1", "1 if the last poll of the engine gave a whole page.", _SOURCE
+    ),
     Family(
         "info",
         "prefix_cache_engine_info",

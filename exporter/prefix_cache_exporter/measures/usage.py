@@ -159,7 +159,7 @@ STATUS = (
         "prefix_cache_usage_skewed_records",
         "counter",
         "records",
-        "Records whose own time is older than a day (past), over five minutes ahead (future) or unreadable (unparsable).",
+        "Records whose own time is over a day old (past), over five minutes ahead (future) or unreadable (unparsable).",
         ("source", "direction"),
     ),
     Family(
