@@ -1,0 +1,68 @@
+"""The command line: one module per command, put together from the list below."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from prefix_cache_exporter import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = ("serve", "check")
+"""Modules of this package, in the order that `--help` lists them.
+
+Each has `register(subparsers)`, which adds a parser and sets its default `run`, a function from the parsed arguments
+to an exit code. What is slow to import is imported inside `run`, so that `--help` and `check` answer at once.
+"""
+DEFAULT = "serve"
+"""The command when the first argument is absent or a flag, as every Prometheus exporter starts."""
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+
+def version_line() -> str:
+    """What `--version` prints: version, the revision it was built from where known, and the runtime."""
+    revision = os.environ.get("PREFIX_CACHE_EXPORTER_REVISION", "unknown")
+    return f"prefix-cache-exporter {__version__} (revision {revision}, Python {platform.python_version()})"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    top = argparse.ArgumentParser(
+        prog="prefix-cache-exporter",
+        description="Prompt-prefix reuse of LLM services, as counters whose ratios name both sides.",
+        epilog=f"Without a command, `{DEFAULT}` runs; its flags are in `prefix-cache-exporter {DEFAULT} --help`.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=version_line())
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        import_module(f".{name}", __name__).register(commands)
+    return top
+
+
+def run(argv: Sequence[str]) -> int:
+    """Parses the arguments and runs the command they name; returns the exit code."""
+    try:
+        args = parser().parse_args(_with_default(argv))
+    except SystemExit as end:  # argparse has printed help, the version or what was wrong
+        return end.code if isinstance(end.code, int) else DONE
+    try:
+        return int(args.run(args))
+    except BrokenPipeError:  # `… | head` is not an error of ours; nothing may be flushed into the closed pipe at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return FAILED
+
+
+def _with_default(argv: Sequence[str]) -> list[str]:
+    first = argv[0] if argv else None
+    own = first is not None and (not first.startswith("-") or first in {"-h", "--help", "--version"})
+    return list(argv) if own else [DEFAULT, *argv]
