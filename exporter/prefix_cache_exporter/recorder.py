@@ -1,0 +1,223 @@
+"""The one door through which every number reaches the page.
+
+Workers hand in changes; each moves its counters and its position together or not at all. A commit writes them in one
+transaction and only then shows them, so a killed process never shows a number that its successor would take back.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from bisect import bisect_left
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from . import measures
+from .ledger import Amount, Dirt, Key, Ledger, Parts, Release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from .labels import Limits
+    from .measures import Family
+    from .state import Store
+
+_log = logging.getLogger(__name__)
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Change:
+    """One atomic step of one worker: increments, and the position they bring it to."""
+
+    parts: dict[tuple[Family, Labels], Parts] = field(default_factory=lambda: defaultdict(dict))
+    cursors: dict[tuple[str, str], bytes | None] = field(default_factory=dict)
+
+    def add(self, family: Family, labels: Mapping[str, str], amount: Amount, part: str = "") -> None:
+        """Adds to a counter, or to one part of a histogram; 0 makes the series appear at 0."""
+        parts = self.parts[family, tuple(labels.items())]
+        parts[part] = parts.get(part, 0) + amount
+
+    def observe(self, family: Family, labels: Mapping[str, str], value: float, bounds: Sequence[float]) -> None:
+        """Adds one observation to a histogram whose finite upper bounds are `bounds`, ascending."""
+        parts = self.parts[family, tuple(labels.items())]
+        place = bisect_left(bounds, value)
+        for index, bound in enumerate(bounds):
+            text = bound_text(bound)
+            parts[text] = parts.get(text, 0) + (index >= place)
+        parts["+Inf"] = parts.get("+Inf", 0) + 1
+        parts["sum"] = parts.get("sum", 0) + value
+
+    def cursor(self, kind: str, name: str, payload: bytes | None) -> None:
+        """Sets a durable position; None forgets it."""
+        self.cursors[kind, name] = payload
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """One series as the page shows it."""
+
+    family: Family
+    values: tuple[str, ...]
+    parts: Parts
+
+
+class Recorder:
+    """Owns the ledger, its durable state and the volatile gauges. Every method is thread-safe."""
+
+    def __init__(
+        self,
+        store: Store,
+        limits: Limits,
+        *,
+        hold_seconds: float = 30.0,
+        expire_seconds: float = 86_400.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store, self._clock = store, clock
+        self._lock = threading.RLock()
+        self._ledger = Ledger(limits, hold_seconds=hold_seconds, expire_seconds=expire_seconds)
+        self._cursors = store.load(self._ledger)
+        self._pending: dict[tuple[str, str], bytes | None] = {}
+        self._shown: dict[Key, Parts] = {key: dict(one.parts) for key, one in self._ledger.series.items()}
+        self._gauges: dict[Key, float] = {}
+        self._last_scrape = clock()
+        self._writes = self._failures = 0
+        self._last_write: float | None = None
+
+    def cursors(self, kind: str) -> dict[str, bytes]:
+        """Positions of one kind by name, applied ones included."""
+        with self._lock:
+            merged = {**self._cursors, **self._pending}
+        return {name: payload for (of, name), payload in merged.items() if of == kind and payload is not None}
+
+    def apply(self, change: Change) -> None:
+        """Moves a change's counters and positions together. It shows after the next commit.
+
+        Raises:
+            InvalidAmountError: where an amount is negative or not finite; nothing of the change has moved then.
+        """
+        for (family, _), parts in change.parts.items():
+            self._ledger.check(family, parts)
+        with self._lock:
+            now = self._clock()
+            for (family, labels), parts in change.parts.items():
+                self._ledger.add(family, dict(labels), parts, now)
+            self._pending.update(change.cursors)
+
+    def commit(self) -> bool:
+        """Writes everything applied in one transaction, then shows it.
+
+        A disk that refuses is counted and tried again next time; the numbers show all the same, since the log lines
+        and pages behind them can be read again.
+        """
+        with self._lock:
+            dirt = self._ledger.dirt
+            if not (dirt.series or dirt.releases or self._pending):
+                return True
+            written = self._write()
+            self._shown.update({key: dict(self._ledger.series[key].parts) for key in dirt.series})
+            if written:
+                self._ledger.dirt = Dirt()
+            return written
+
+    def set_gauge(self, family: Family, labels: Mapping[str, str], value: float) -> None:
+        """Sets a level. It shows at once and is not durable."""
+        with self._lock:
+            self._gauges[Key(family.name, self._ledger.bounds.bound(family.labels, labels))] = value
+
+    def replace_gauges(
+        self, family: Family, scope: Mapping[str, str], rows: Iterable[tuple[Mapping[str, str], float]]
+    ) -> None:
+        """Sets the levels of a family within a scope and withdraws those that are no longer among them."""
+        with self._lock:
+            self.drop_gauges(family, **scope)
+            for labels, value in rows:
+                self.set_gauge(family, {**scope, **labels}, value)
+
+    def drop_gauges(self, family: Family, **scope: str) -> None:
+        """Withdraws the levels of a family whose labels match the scope."""
+        wanted = [(family.labels.index(name), value) for name, value in scope.items()]
+        with self._lock:
+            gone = [
+                key
+                for key in self._gauges
+                if key.family == family.name and all(key.values[place] == value for place, value in wanted)
+            ]
+            for key in gone:
+                del self._gauges[key]
+
+    def releases(self) -> list[tuple[tuple[str, ...], Release]]:
+        """Releases in use: `(source, provider, model, template, template_revision)` and when they were."""
+        with self._lock:
+            return list(self._ledger.live_releases(self._clock(), self._last_scrape))
+
+    def exposed(self) -> list[Exposed]:
+        """Every series as the page shows it now, in the catalogue's order and sorted within a family."""
+        with self._lock:
+            now, ledger = self._clock(), self._ledger
+            rows = [
+                (key, self._visible(key, parts, now))
+                for key, parts in self._shown.items()
+                if not ledger.is_withdrawn(key, now, self._last_scrape)
+            ]
+            rows += [(key, {"": value}) for key, value in self._gauges.items()]
+            rows += self._health()
+        rows.sort(key=lambda row: (_ORDER[row[0].family], row[0].values))
+        return [Exposed(measures.FAMILIES[key.family], key.values, parts) for key, parts in rows]
+
+    def note_scrape(self) -> None:
+        """A page has been answered: a series may be withdrawn only after its last change was on one."""
+        with self._lock:
+            self._last_scrape = self._clock()
+
+    def close(self) -> None:
+        """Commits what is left and closes the state file."""
+        with self._lock:
+            self.commit()
+            self._store.close()
+
+    def _write(self) -> bool:
+        try:
+            self._store.write(self._ledger, self._pending)
+        except sqlite3.Error as error:
+            self._failures += 1
+            if self._failures == 1:
+                _log.error("state cannot be written (%s); trying again with every commit", error)
+            return False
+        self._cursors = {k: p for k, p in {**self._cursors, **self._pending}.items() if p is not None}
+        self._pending = {}
+        self._writes += 1
+        self._last_write = self._clock()
+        return True
+
+    def _visible(self, key: Key, parts: Parts, now: float) -> Parts:
+        one = self._ledger.series[key]
+        return parts if now >= one.hold_until else {part: one.base.get(part, 0) for part in parts}
+
+    def _health(self) -> list[tuple[Key, Parts]]:
+        ledger, catalogue = self._ledger, measures.EXPORTER
+        rows: list[tuple[Key, Parts]] = [
+            (Key(catalogue["series"].name, ()), {"": len(ledger.series)}),
+            (Key(catalogue["state_writes"].name, ()), {"": self._writes}),
+            (Key(catalogue["state_write_failures"].name, ()), {"": self._failures}),
+            (Key(catalogue["state_set_aside"].name, ()), {"": self._store.set_aside}),
+        ]
+        if self._last_write is not None:
+            rows.append((Key(catalogue["state_last_write_timestamp_seconds"].name, ()), {"": self._last_write}))
+        overflow = catalogue["label_overflow"].name, catalogue["series_overflow"].name
+        rows += [(Key(overflow[0], (label,)), {"": count}) for label, count in ledger.bounds.overflow.items()]
+        rows += [(Key(overflow[1], (family,)), {"": count}) for family, count in ledger.series_overflow.items()]
+        return rows
+
+
+def bound_text(bound: float) -> str:
+    """A histogram bound as `le` text, the way prometheus-client writes it (`0.5`, `1.0`, `+Inf`)."""
+    return "+Inf" if bound == float("inf") else repr(float(bound))
+
+
+_ORDER = {name: place for place, name in enumerate(measures.FAMILIES)}
