@@ -184,7 +184,7 @@ class ReleaseFile:
             content = self._read()
             digest = hashlib.blake2b(content).digest()
             if digest == self._digest:
-                self.valid = not self._complaint
+                self.valid, self._complaint = True, ""
                 return False
             releases = parse_release_file(content, str(self.path))
         except DocumentError as error:
