@@ -82,6 +82,13 @@ prefix-cache-exporter/cold-window-seconds="900"
     )
 
 
+TWO_IN_FORCE = b"""
+releases:
+  - {template: a, template_revision: r, in_force: true}
+  - {template: b, template_revision: r, in_force: true}
+"""
+
+
 def annotations(**values: str) -> bytes:
     return "\n".join(f'prefix-cache-exporter/{key.replace("_", "-")}="{text}"' for key, text in values.items()).encode()
 
@@ -105,8 +112,7 @@ def annotations(**values: str) -> bytes:
             "f: releases[1]: got a/r a second time, expected each revision once",
         ),
         (
-            b"releases: [{in_force: true, template: a, template_revision: r}, {in_force: true, template: b, "
-            + b"template_revision: r}]",
+            TWO_IN_FORCE,
             "f: releases: got 2 releases in force, expected one in_force: true at the most",
         ),
         (b"releases: []", "f: releases: got [], expected at least 1 of it"),
