@@ -1,0 +1,101 @@
+"""What a JSON Schema cannot say about a configuration."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from prefix_cache_exporter.documents import DocumentError, place, shown
+from prefix_cache_exporter.web.address import AddressError, parse_address
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_Finding = tuple[str, str, str]
+"""Place, what stood there, what was expected."""
+
+
+def check(data: Mapping[str, Any], file: str) -> None:
+    """Holds a configuration that satisfies the schema against itself.
+
+    Raises:
+        DocumentError: for the first contradiction.
+    """
+    for finding in _findings(data):
+        raise DocumentError(file, *finding)
+
+
+def _findings(data: Mapping[str, Any]) -> Iterator[_Finding]:
+    yield from _infinite(data, ())
+    yield from _addresses(data.get("web") or {})
+    yield from _names(data)
+    for number, engine in enumerate(data.get("engines") or ()):
+        yield from _engine(engine, f"engines[{number}]")
+    for number, source in enumerate(data.get("usage") or ()):
+        yield from _usage(source, f"usage[{number}]")
+
+
+def _infinite(data: Any, path: tuple[str | int, ...]) -> Iterator[_Finding]:
+    if isinstance(data, float) and not math.isfinite(data):
+        yield place(path), str(data), "a finite number"
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+        yield from _infinite(value, (*path, key))
+
+
+def _addresses(web: Mapping[str, Any]) -> Iterator[_Finding]:
+    for number, address in enumerate(web.get("listen_address") or ()):
+        try:
+            parse_address(address)
+        except AddressError as error:
+            yield f"web.listen_address[{number}]", error.got, error.expected
+
+
+def _names(data: Mapping[str, Any]) -> Iterator[_Finding]:
+    seen: dict[str, str] = {}
+    for part in ("engines", "usage"):
+        for number, source in enumerate(data.get(part) or ()):
+            at = f"{part}[{number}]"
+            if source["name"] in seen:
+                yield f"{at}.name", shown(source["name"]), f"another name than {seen[source['name']]} has"
+            seen[source["name"]] = at
+
+
+def _engine(engine: Mapping[str, Any], at: str) -> Iterator[_Finding]:
+    yield from _url(engine["url"], f"{at}.url")
+    poll, stale = engine.get("poll_seconds", 5), engine.get("stale_seconds", 60)
+    if stale < poll:
+        yield f"{at}.stale_seconds", shown(stale), f"at least poll_seconds ({shown(poll)})"
+    tls = engine.get("tls") or {}
+    if any(tls.values()) and not engine["url"].startswith("https:"):
+        yield f"{at}.tls", "TLS settings for an http:// address", "an https:// address"
+    if tls.get("key_file") and not tls.get("cert_file"):
+        yield f"{at}.tls.key_file", "a key without a certificate", "cert_file beside it"
+
+
+def _url(url: str, at: str) -> Iterator[_Finding]:
+    # The address itself is not shown: what is wrong with it may be that it holds a secret.
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable, parts = False, urlsplit("")
+    if not usable:
+        yield at, "another address", "http:// or https://, a host and, if any, a port"
+    if parts.username is not None or parts.password is not None:
+        yield at, "an address with a user or password", "bearer_token_file or tls for what is secret"
+    if parts.query or parts.fragment:
+        yield at, "an address with a query or fragment", "an address and a path"
+
+
+def _usage(source: Mapping[str, Any], at: str) -> Iterator[_Finding]:
+    spaces = source.get("namespaces") or {}
+    if spaces.get("allow") and spaces.get("buckets"):
+        yield f"{at}.namespaces", "allow and buckets", "one of them"
+    if spaces.get("buckets") and not spaces.get("key_file"):
+        yield f"{at}.namespaces", "buckets without a key", "key_file beside buckets"
+    if spaces.get("key_file") and not spaces.get("buckets"):
+        yield f"{at}.namespaces", "a key without buckets", "buckets beside key_file"
+    bands = source.get("ttft_bands") or []
+    if bands != sorted(bands):
+        yield f"{at}.ttft_bands", shown(bands), "rising edges"

@@ -1,0 +1,184 @@
+"""The configuration as the program sees it. Each option is described in `metric_maps/schema/config.schema.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  # msgspec reads annotations at run time
+from dataclasses import dataclass, field, fields
+from pathlib import Path  # noqa: TC003  # likewise
+from types import MappingProxyType
+from typing import Literal
+
+from prefix_cache_exporter.labels import DEFAULT_LIMITS
+
+DEFAULT_PORT = 10910
+"""Default port. Prometheus's list of exporter ports is full from 9100 to 9999, goes on at 10000 and is not here yet.
+
+https://github.com/prometheus/prometheus/wiki/Default-port-allocations, and for its state
+https://github.com/iits-consulting/otc-prometheus-exporter/pull/16 and https://github.com/natrontech/pbs-exporter/pull/33
+"""
+
+NameStyle = Literal["auto", "vllm", "underscore", "ray"]
+
+
+def _nothing() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+def _label_bounds() -> Mapping[str, int]:
+    return MappingProxyType(DEFAULT_LIMITS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSettings:
+    """The exporter's own pages."""
+
+    listen_address: tuple[str, ...] = (f":{DEFAULT_PORT}",)
+    telemetry_path: str = "/metrics"
+    config_file: Path | None = None
+    external_url: str | None = None
+    route_prefix: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateSettings:
+    """The durable ledger and log positions; times in seconds."""
+
+    path: Path | None = None
+    hold_seconds: float = 30
+    expire_seconds: float = 86400
+    commit_seconds: float = 1
+    catch_up_seconds: float = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShutdownSettings:
+    """The end of the process."""
+
+    grace_seconds: float = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of what becomes a series."""
+
+    series: int = 10_000
+    label_length: int = 200
+    labels: Mapping[str, int] = field(default_factory=_label_bounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseSpec:
+    """What is pinned together, or the file that says so; None where nothing does."""
+
+    file: Path | None = None
+    template: str | None = None
+    template_revision: str | None = None
+    tokenizer_revision: str | None = None
+    model_revision: str | None = None
+    release_fingerprint: str | None = None
+    leading_fingerprint: str | None = None
+    predecessor_revision: str | None = None
+    predicted_population_hit_ratio: float | None = None
+    cold_window_seconds: float | None = None
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, entry.name) is not None for entry in fields(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientTls:
+    """How to speak TLS to a server that is polled."""
+
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    server_name: str | None = None
+    insecure_skip_verify: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSource:
+    """One vLLM server; times in seconds."""
+
+    name: str
+    url: str
+    provider: str = "vllm"
+    engine_version: str | None = None
+    name_style: NameStyle = "auto"
+    poll_seconds: float = 5
+    timeout_seconds: float = 4
+    body_limit_bytes: int = 16 * 2**20
+    stale_seconds: float = 60
+    bearer_token_file: Path | None = None
+    tls: ClientTls = ClientTls()
+    models: Mapping[str, str] = field(default_factory=_nothing)
+    release: ReleaseSpec = ReleaseSpec()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespaces:
+    """What may become a `namespace` label."""
+
+    allow: tuple[str, ...] = ()
+    buckets: int | None = None
+    key_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSource:
+    """One usage log; times in seconds."""
+
+    name: str
+    format: str
+    paths: tuple[str, ...]
+    provider: str | None = None
+    input_includes_cache: bool | None = None
+    line_limit_bytes: int = 4 * 2**20
+    settle_seconds: float = 10
+    dedupe_records: int = 100_000
+    models: Mapping[str, str] = field(default_factory=_nothing)
+    fields: Mapping[str, str] = field(default_factory=_nothing)
+    namespaces: Namespaces = Namespaces()
+    ttft_bands: tuple[int, ...] = (512, 2048, 8192, 32768, 131072)
+    fingerprint_window_seconds: float = 600
+    quarantine_file: Path | None = None
+    block_size_tokens: int | None = None
+    release: ReleaseSpec = ReleaseSpec()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapSettings:
+    """Maps of the user's own."""
+
+    folders: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceSettings:
+    """What tokens cost."""
+
+    files: tuple[Path, ...] = ()
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventorySettings:
+    """The registered shared prefixes."""
+
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The whole configuration; everything has a default."""
+
+    web: WebSettings = WebSettings()
+    state: StateSettings = StateSettings()
+    shutdown: ShutdownSettings = ShutdownSettings()
+    limits: Limits = Limits()
+    release: ReleaseSpec = ReleaseSpec()
+    engines: tuple[EngineSource, ...] = ()
+    usage: tuple[UsageSource, ...] = ()
+    maps: MapSettings = MapSettings()
+    prices: PriceSettings = PriceSettings()
+    inventory: InventorySettings = InventorySettings()
