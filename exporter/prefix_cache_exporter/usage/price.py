@@ -1,0 +1,270 @@
+"""What a usage record cost, exactly: per record first, summed later.
+
+Money is counted in whole trillionths of a currency unit. What cannot be priced is not priced, with the reason.
+"""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from prefix_cache_exporter.documents import data_root
+from prefix_cache_exporter.measures.usage import MONEY_SCALE
+
+from .patterns import spellings
+from .pricebook import ATTO, BATCH, Book, ModelPrices, Rates, load_book
+from .providers import Providers, shipped_providers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from .record import UsageRecord
+
+    _Schedule = Callable[[int, float | None], Rates | str]
+
+_PER_TRILLIONTH = ATTO // MONEY_SCALE
+_REMEMBERED = 4096
+"""Models that lookups are remembered for; model names come from logs, so there must be a bound."""
+
+
+class Cost(msgspec.Struct, frozen=True, gc=False):
+    """What one record cost, in trillionths of `currency`.
+
+    Attributes:
+        read, write, uncached: the three components of the input.
+        output: None where output tokens or their price are not known.
+        counterfactual: what the same input would have cost without caching.
+        assumed_ttl_tokens: written tokens whose time to live the record does not say; priced by the book's default.
+    """
+
+    read: int
+    write: int
+    uncached: int
+    output: int | None
+    counterfactual: int
+    currency: str
+    assumed_ttl_tokens: int = 0
+
+    @property
+    def input(self) -> int:
+        """The input cost paid."""
+        return self.read + self.write + self.uncached
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.read + other.read,
+            self.write + other.write,
+            self.uncached + other.uncached,
+            None if self.output is None or other.output is None else self.output + other.output,
+            self.counterfactual + other.counterfactual,
+            self.currency,
+            self.assumed_ttl_tokens + other.assumed_ttl_tokens,
+        )
+
+
+class Unpriced(msgspec.Struct, frozen=True, gc=False):
+    """Why a record has no cost: one of `REASONS`."""
+
+    reason: str
+
+
+REASONS = (
+    "usage_missing",
+    "cache_unknown",
+    "served_from_gateway_cache",
+    "unknown_provider",
+    "unknown_model",
+    "no_price_for_time",
+    "time_unknown",
+    "no_price_for_tier",
+    "no_price_for_read",
+    "no_price_for_ttl",
+    "mixed_currencies",
+)
+"""Every reason, for the counter's label."""
+
+
+class PriceBook:
+    """The shipped books with the user's laid over them."""
+
+    def __init__(
+        self,
+        user: Iterable[Book] = (),
+        *,
+        folder: Path | None = None,
+        providers: Providers | None = None,
+    ) -> None:
+        self._providers = providers or shipped_providers()
+        self._folder = folder or data_root() / "prices"
+        self._user: dict[str, list[Book]] = {}
+        for book in user:
+            self._user.setdefault(self._providers.canonical(book.provider), []).append(book)
+        self._shipped: dict[str, Book | None] = {}
+        self._found: dict[tuple[str | None, str | None, str | None, bool], _Schedule | Rates | str] = {}
+
+    @classmethod
+    def load(cls, files: Iterable[Path | str] = (), *, currency: str = "USD", folder: Path | None = None) -> PriceBook:
+        """Reads the user's books over the shipped ones; of two user books, the later one wins.
+
+        Args:
+            files: price books of the user.
+            currency: the currency of user books that name none.
+            folder: where the shipped books are; given only by tests.
+
+        Raises:
+            DocumentError: where a user's book cannot be used.
+        """
+        shipped = cls(folder=folder)
+        books = []
+        for file in files:
+            provider = load_book(file, currency=currency, check=True).provider
+            below = shipped.shipped(shipped._providers.canonical(provider))
+            books.append(load_book(file, currency=currency, below=below, check=True))
+        return cls(reversed(books), folder=folder)
+
+    def shipped(self, provider: str) -> Book | None:
+        """The shipped book of a canonical provider name, read at its first use."""
+        if provider not in self._shipped:
+            path = self._folder / f"{provider}.yaml"
+            known = provider in self._providers.serves and path.is_file()
+            self._shipped[provider] = load_book(path, check=False) if known else None
+        return self._shipped[provider]
+
+    def cost(self, record: UsageRecord, at: float | None = None) -> Cost | Unpriced:
+        """Prices one record.
+
+        Args:
+            record: a settled record; components under other models are priced by their own and added.
+            at: the time to price a record at that carries none, in seconds since 1970.
+        """
+        if record.components:
+            return self._sum([self.cost(part, at) for part in record.components])
+        reason = _unpriceable(record)
+        if reason is not None:
+            return Unpriced(reason)
+        rates = self.rates(
+            record.provider,
+            record.model,
+            record.total_input_tokens or 0,
+            time=at if record.time is None else record.time,
+            service_tier=record.service_tier,
+            batch=record.batch is True,
+        )
+        return Unpriced(rates) if isinstance(rates, str) else _priced(record, rates)
+
+    def rates(
+        self,
+        provider: str | None,
+        model: str | None,
+        total: int = 0,
+        *,
+        time: float | None = None,
+        service_tier: str | None = None,
+        batch: bool = False,
+    ) -> Rates | str:
+        """The prices of a request, or the reason why there are none."""
+        key = (provider, model, service_tier, batch)
+        found = self._found.get(key)
+        if found is None:
+            if len(self._found) >= _REMEMBERED:
+                self._found.clear()
+            found = self._found[key] = self._look_up(*key)
+        return found(total, time) if callable(found) else found
+
+    def _look_up(
+        self, provider: str | None, model: str | None, service_tier: str | None, batch: bool
+    ) -> _Schedule | Rates | str:
+        prices = self._find(provider, model)
+        if isinstance(prices, str):
+            return prices
+        mode = service_tier.lower() if service_tier else None
+        if batch or mode == BATCH:
+            mode = BATCH
+        elif mode in prices.book.standard_tiers:
+            mode = None
+        return prices.constant(mode) or partial(prices.rates, mode=mode)
+
+    def _find(self, provider: str | None, model: str | None) -> ModelPrices | str:
+        known = self._providers.serves.keys() | self._user.keys()
+        name = self._providers.canonical(provider) if provider else None
+        if name not in known and model and "/" in model:
+            # A route like anthropic/claude-… says whose model it is where the gateway itself sells none.
+            name = self._providers.canonical(model.split("/", 1)[0])
+        if name is None or name not in known:
+            return "unknown_provider"
+        if model:
+            for candidate in self._providers.with_served(name):
+                books: list[Book] = [*self._user.get(candidate, ())]
+                shipped = self.shipped(candidate)
+                if shipped is not None:
+                    books.append(shipped)
+                found = next((m for book in books for name in spellings(model) if (m := book.find(name))), None)
+                if found is not None:
+                    return found
+        return "unknown_model"
+
+    @staticmethod
+    def _sum(parts: list[Cost | Unpriced]) -> Cost | Unpriced:
+        costs = []
+        for part in parts:
+            if isinstance(part, Unpriced):
+                return part
+            costs.append(part)
+        if len({cost.currency for cost in costs}) > 1:
+            return Unpriced("mixed_currencies")
+        return reduce(Cost.__add__, costs)
+
+
+def _unpriceable(record: UsageRecord) -> str | None:
+    if record.quality == "served_from_gateway_cache":
+        return "served_from_gateway_cache"
+    if record.total_input_tokens is None:
+        return "usage_missing"
+    return "cache_unknown" if record.uncached_input_tokens is None or record.cache_read_tokens is None else None
+
+
+def _priced(record: UsageRecord, rates: Rates) -> Cost | Unpriced:
+    total, uncached, read = (
+        record.total_input_tokens or 0,
+        record.uncached_input_tokens or 0,
+        record.cache_read_tokens or 0,
+    )
+    if read and rates.read is None:
+        return Unpriced("no_price_for_read")
+    written = assumed = 0
+    for ttl, tokens in _writes(record).items():
+        rate = rates.written(ttl)
+        if tokens and rate is None:
+            return Unpriced("no_price_for_ttl")
+        written += tokens * (rate or 0)
+        assumed += tokens if ttl == "unknown" else 0
+    output = record.output_tokens
+    return Cost(
+        _trillionths(read * (rates.read or 0)),
+        _trillionths(written),
+        _trillionths(uncached * rates.input),
+        None if output is None or (output and rates.output is None) else _trillionths(output * (rates.output or 0)),
+        _trillionths(total * rates.input),
+        rates.currency,
+        assumed,
+    )
+
+
+def _writes(record: UsageRecord) -> Mapping[str, int]:
+    by_ttl = record.cache_write_by_ttl
+    if by_ttl or not record.cache_write_tokens:
+        return by_ttl
+    return {"unknown": record.cache_write_tokens}
+
+
+def _trillionths(attos: int) -> int:
+    """Rounds to a whole trillionth, half to even; shipped prices come out whole."""
+    whole, rest = divmod(attos, _PER_TRILLIONTH)
+    if not rest:
+        return whole
+    if rest * 2 > _PER_TRILLIONTH or (rest * 2 == _PER_TRILLIONTH and whole % 2):
+        whole += 1
+    return whole

@@ -1,0 +1,272 @@
+# ruff: noqa: INP001  # a script, not part of a package
+"""Writes metric_maps/prices/*.yaml from the genai-prices package and gaps.yaml; `--check` only says what has drifted.
+
+The package keeps prices of many kinds; a usage record has text tokens in, read, written and out, so only models priced
+that way are taken. One line per price keeps the books readable in a diff.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from genai_prices import data
+from genai_prices import types as genai
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOKS = ROOT / "metric_maps" / "prices"
+GAPS = Path(__file__).with_name("gaps.yaml")
+DATE = {"0.2.3": "2026-11-10"}
+"""When a version of the package came out: the date of every price taken from it."""
+
+PROVIDERS = {
+    "anthropic": "anthropic", "aws": "bedrock", "azure": "azure", "cohere": "cohere", "databricks": "databricks",
+    "deepseek": "deepseek", "fireworks": "fireworks", "google": "google", "groq": "groq", "minimax": "minimax",
+    "mistral": "mistral", "moonshotai": "moonshot", "openai": "openai", "openrouter": "openrouter",
+    "perplexity": "perplexity", "together": "together", "x-ai": "xai", "zai": "zai",
+}  # fmt: skip
+"""The package's providers whose usage formats we read, and what we call them."""
+ONLY_CACHED = {"openrouter", "together", "fireworks", "bedrock"}
+"""Catalogues of hundreds of models: only those with a cached price say anything about caching."""
+
+# Tokens of these are not plain text, and a usage record does not tell them apart.
+NOT_TEXT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embed|live|sonic|voxtral|whisper|:free|rerank|ocr|banana|omni|search"
+)
+WRITE_TTL = {"openai": "30m", "azure": "30m"}
+"""The time to live of the package's plain write price; elsewhere it is five minutes."""
+KEYS = {"input_mtok": "input", "output_mtok": "output", "cache_read_mtok": "read", "cache_write_mtok": "write",
+        "cache_write_1h_mtok": "1h"}  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the books, or with --check compares them; 1 when something differs."""
+    texts = books()
+    stale = [name for name, text in texts.items() if not _same(BOOKS / name, text)]
+    foreign = sorted(path.name for path in BOOKS.glob("*") if path.name not in texts)
+    if "--check" not in arguments:
+        BOOKS.mkdir(exist_ok=True)
+        for name in stale:
+            (BOOKS / name).write_text(texts[name])
+        stale = []
+    for name in (*stale, *foreign):
+        print(f"prices: {name} is not what generate.py writes", file=sys.stderr)  # noqa: T201  # a command line prints
+    return 1 if stale or foreign else 0
+
+
+def books() -> dict[str, str]:
+    """The text of every book by file name."""
+    gaps = yaml.safe_load(GAPS.read_text())
+    found = {PROVIDERS[provider.id]: provider for provider in data.providers if provider.id in PROVIDERS}
+    return {f"{name}.yaml": _book(name, found[name], gaps.get(name, {})) for name in sorted(found)}
+
+
+def _same(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text() == text
+
+
+def _book(name: str, provider: genai.Provider, gaps: Mapping[str, Any]) -> str:
+    release = version("genai-prices")
+    lines = [
+        "# yaml-language-server: $schema=../schema/prices.schema.json",
+        f"# Written by scripts/prices/generate.py from genai-prices {release} and gaps.yaml; do not edit.",
+        f"# {provider.name}: list prices per million tokens; of several prices that hold, the last one counts.",
+        f"provider: {name}",
+        "currency: USD",
+        f"source: {(provider.pricing_urls or [])[0]}",
+        f"date: {DATE[release]}",
+    ]
+    lines += [
+        f"{key}: {_flow(gaps[key])}{_note(gaps) if key != 'standard_tiers' else ''}"
+        for key in ("default_ttl", "missing", "standard_tiers")
+        if key in gaps
+    ]
+    if "modes" in gaps:
+        lines += ["modes:", *(f"- {_flow(mode)}" for mode in gaps["modes"])]
+    lines.append("models:")
+    for model in provider.models:
+        lines += _model(name, model, [gap for gap in gaps.get("models", []) if _named(gap["id"], model.id)])
+    return "\n".join(lines) + "\n"
+
+
+def _note(gaps: Mapping[str, Any]) -> str:
+    return f"  # {gaps['source']} ({gaps['date']})"
+
+
+def _named(pattern: str, id_: str) -> bool:
+    return bool(re.search(pattern[1:-1], id_)) if pattern.startswith("/") else fnmatchcase(id_, pattern)
+
+
+def _model(book: str, model: genai.ModelInfo, gaps: list[dict[str, Any]]) -> Iterator[str]:
+    ttl = WRITE_TTL.get(book, "5m")
+    periods = model.prices if isinstance(model.prices, list) else [genai.ConditionalPrice(prices=model.prices)]
+    rates = [_rates(period.prices, ttl) for period in periods]
+    if NOT_TEXT.search(model.id) or not all("input" in rate and "output" in rate for rate in rates):
+        return
+    if book in ONLY_CACHED and not any("read" in rate for rate in rates):
+        return
+    yield f"- id: {_scalar(model.id)}"
+    yield f"  match: {_flow(list(_patterns(model.match)))}"
+    yield "  prices:"
+    starts = [_start(period.constraint) for period in periods]
+    for period, rate, start in zip(periods, rates, starts, strict=True):
+        line: dict[str, Any] = {"from": start} if start else {}
+        if isinstance(period.constraint, genai.TimeOfDateConstraint):
+            # A daily window listed after a dated price belongs to that price: before its day there was no such window.
+            before = [date for date in starts[: periods.index(period)] if date]
+            line |= {"from": before[-1]} if before else {}
+            line["daily"] = {
+                "from": f"{period.constraint.start_time:%H:%M}",
+                "to": f"{period.constraint.end_time:%H:%M}",
+            }
+        for gap in gaps:
+            if "write" in rate and "write" in gap:
+                rate = rate | {"write": rate["write"] | gap["write"]}  # noqa: PLW2901  # one more write price
+                rate["above"] = [tier | {"write": tier["write"] | gap["write"]} for tier in rate.get("above", [])]
+        yield f"  - {_flow(line | {key: value for key, value in rate.items() if value})}"
+    modes = list(_modes(model, rates[_current(periods)], ttl))
+    if modes:
+        yield "  modes:"
+        yield from (f"  - {_flow(mode)}" for mode in modes)
+    for gap in gaps:
+        yield f"  source: {gap['source']}"
+        yield f"  date: {gap['date']}"
+        return
+    address = re.search(r"https://[^\s,;)]+[^\s,;).]", model.price_comments or "")
+    if address:
+        yield f"  source: {address.group()}"
+
+
+def _start(constraint: object) -> str | None:
+    return constraint.start_date.isoformat() if isinstance(constraint, genai.StartDateConstraint) else None
+
+
+def _current(periods: list[genai.ConditionalPrice]) -> int:
+    """Service tiers are listed beside the price that held when the package came out."""
+    day = DATE[version("genai-prices")]
+    plain = [n for n, p in enumerate(periods) if not isinstance(p.constraint, genai.TimeOfDateConstraint)]
+    return [n for n in plain if (_start(periods[n].constraint) or "") <= day][-1]
+
+
+def _rates(price: genai.ModelPrice, ttl: str) -> dict[str, Any]:
+    base: dict[str, Any] = {}
+    tiers: dict[int, dict[str, Any]] = {}
+    for key, ours in KEYS.items():
+        value = getattr(price, key)
+        if value is None:
+            continue
+        _put(base, ours, value.base if isinstance(value, genai.TieredPrices) else value, ttl)
+        for tier in value.tiers if isinstance(value, genai.TieredPrices) else ():
+            _put(tiers.setdefault(tier.start, {"tokens": tier.start}), ours, tier.price, ttl)
+    return base | ({"above": [tiers[start] for start in sorted(tiers)]} if tiers else {})
+
+
+def _put(rates: dict[str, Any], key: str, price: Decimal, ttl: str) -> None:
+    if key in {"write", "1h"}:
+        rates.setdefault("write", {})[ttl if key == "write" else "1h"] = price
+    else:
+        rates[key] = price
+
+
+def _modes(model: genai.ModelInfo, standard: dict[str, Any], ttl: str) -> Iterator[dict[str, Any]]:
+    for variant in model.price_variants or ():
+        when = next(iter(variant.when.values()))
+        if next(iter(variant.when)) not in {"service_tier", "processing", "speed"} or when == "default":
+            continue
+        rates = _rates(variant.prices, ttl)
+        if not rates:
+            continue
+        start = _start(variant.constraint)
+        factor = _factor(rates, standard)
+        yield {"when": when} | ({"from": start} if start else {}) | ({"factor": factor} if factor else rates)
+
+
+def _factor(rates: dict[str, Any], standard: dict[str, Any]) -> Decimal | None:
+    """The one number that every standard price is multiplied by, where there is one."""
+    ours, theirs = dict(_leaves(standard)), dict(_leaves(rates))
+    if ours.keys() != theirs.keys() or not all(ours.values()):
+        return None
+    factors = {theirs[key] / ours[key] for key in ours if key[-1] != "tokens"}
+    return factors.pop() if len(factors) == 1 else None
+
+
+def _leaves(rates: Mapping[str, Any], *at: object) -> Iterator[tuple[tuple[object, ...], Decimal]]:
+    for key, value in rates.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, *at, key)
+        elif isinstance(value, list):
+            for tier in value:
+                yield from _leaves(tier, *at, tier["tokens"])
+        else:
+            yield (*at, key), value
+
+
+def _patterns(clause: genai.MatchLogic) -> Iterator[str]:
+    match clause:
+        case genai.ClauseOr(clauses):
+            for one in clauses:
+                yield from _patterns(one)
+        case genai.ClauseAnd(clauses):
+            yield f"/^{''.join(f'(?={_lookahead(one)})' for one in clauses)}/"
+        case genai.ClauseRegex(regex):
+            yield f"/{regex}/"
+        case genai.ClauseEquals(text):
+            yield text.lower()
+        case genai.ClauseStartsWith(text):
+            yield f"{text.lower()}*"
+        case genai.ClauseEndsWith(text):
+            yield f"*{text.lower()}"
+        case genai.ClauseContains(text):
+            yield f"*{text.lower()}*"
+        case _:
+            raise ValueError(f"genai-prices matches models in a way unknown here: {clause!r}")
+
+
+def _lookahead(clause: genai.MatchLogic) -> str:
+    match clause:
+        case genai.ClauseEquals(text):
+            return f"{re.escape(text.lower())}$"
+        case genai.ClauseStartsWith(text):
+            return re.escape(text.lower())
+        case genai.ClauseEndsWith(text):
+            return f".*{re.escape(text.lower())}$"
+        case genai.ClauseContains(text):
+            return f".*{re.escape(text.lower())}"
+        case genai.ClauseRegex(regex):
+            return regex.removeprefix("^") if regex.startswith("^") else f".*(?:{regex})"
+        case genai.ClauseOr(clauses):
+            return "|".join(map(_lookahead, clauses))
+        case _:
+            raise ValueError(f"genai-prices matches models in a way unknown here: {clause!r}")
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, Decimal | int | float):
+        return f"{Decimal(str(value)).normalize():f}"
+    text = str(value)
+    plain = re.fullmatch(r"[A-Za-z0-9_./-][A-Za-z0-9_./@+-]*", text) and not re.fullmatch(
+        r"[\d.]+|[\d_]*:?|true|false|null|no|yes|on|off", text
+    )
+    dated = re.fullmatch(r"\d{4}-\d{2}-\d{2}", text)
+    return text if plain or dated else "'" + text.replace("'", "''") + "'"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
