@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .PHONY: help demo test lint fmt generate check bench e2e-vllm preview lock clean
 
 BIN := .venv/bin
-TEST_PACKAGES := prometheus prometheus-alertmanager chromium fonts-dejavu-core
+TEST_PACKAGES := prometheus prometheus-alertmanager chromium fonts-dejavu-core python3-venv
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
