@@ -56,6 +56,8 @@ class Ratio:
         numerator, denominator: measure ids of that plane; several are added before dividing.
         counted: what is in the denominator, in one clause.
         left_out: what is not in the denominator, in one clause.
+        part: the numerator is by definition a part of the denominator, so that a numerator that was never counted
+            beside a denominator that was is 0; elsewhere it is unknown.
     """
 
     id: str
@@ -65,3 +67,4 @@ class Ratio:
     denominator: tuple[str, ...]
     counted: str
     left_out: str
+    part: bool = False

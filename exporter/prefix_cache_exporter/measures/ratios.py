@@ -16,6 +16,7 @@ RATIOS = (
         ("prompt_tokens",),
         "every prompt token the engine served, cached or not, matched prefix or not",
         "intervals whose cached tokens cannot be trusted; engine coverage shows them",
+        part=True,
     ),
     Ratio(
         "engine_lookup_hit",
@@ -43,6 +44,7 @@ RATIOS = (
         ("prompt_tokens", "excluded_prompt_tokens"),
         "every prompt token seen on the page",
         "nothing",
+        part=True,
     ),
     Ratio(
         "usage_population_hit",
@@ -52,6 +54,7 @@ RATIOS = (
         ("prompt_tokens",),
         _REPORTED,
         _UNREPORTED,
+        part=True,
     ),
     Ratio(
         "usage_eligible_prefix",
@@ -61,6 +64,7 @@ RATIOS = (
         ("eligible_tokens",),
         "tokens of a registered shared prefix that the engine or provider could have reused",
         "suffixes, conversation history, prefixes below the block or the provider's minimum, unregistered templates",
+        part=True,
     ),
     Ratio(
         "usage_request_hit",
@@ -70,6 +74,7 @@ RATIOS = (
         ("reported_requests",),
         "requests that report cached tokens, 0 included",
         "requests that say nothing about cached tokens",
+        part=True,
     ),
     Ratio(
         "usage_write_back",
@@ -97,6 +102,7 @@ RATIOS = (
         ("reported_requests", "unreported_requests"),
         "every request",
         "nothing",
+        part=True,
     ),
     Ratio(
         "usage_token_coverage",
@@ -106,6 +112,7 @@ RATIOS = (
         ("prompt_tokens", "unreported_prompt_tokens"),
         "every input token of a request whose input is known",
         "requests without a usage object; request coverage shows them",
+        part=True,
     ),
     Ratio(
         "usage_eligible_coverage",
@@ -115,5 +122,6 @@ RATIOS = (
         ("reported_requests",),
         "requests that report cached tokens",
         "requests that say nothing about cached tokens",
+        part=True,
     ),
 )
