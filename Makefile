@@ -33,6 +33,7 @@ fmt:  ## format the code
 generate:  ## write dashboards, rules and other generated files anew
 	@scripts/setup dev
 	$(BIN)/python -m prefix_cache_exporter.config.reference docs/CONFIGURATION.md
+	$(BIN)/python scripts/prices/generate.py
 	$(BIN)/prefix-cache-exporter pack
 
 check: generate  ## lint, and fail where a generated file has drifted

@@ -137,7 +137,8 @@ def shown(value: Any) -> str:
 
 
 def _explain(error: ValidationError, file: str) -> DocumentError:
-    while error.context:  # of several alternatives, the one that went furthest says most
+    # Of several alternatives, the one that went furthest says most, unless the schema words the mistake itself.
+    while error.context and "errorMessage" not in error.schema:
         error = max(error.context, key=lambda inner: len(inner.absolute_path))
     where = place(error.absolute_path)
     value: Any = error.validator_value

@@ -133,7 +133,7 @@ def _model(book: str, model: genai.ModelInfo, gaps: list[dict[str, Any]]) -> Ite
                 rate = rate | {"write": rate["write"] | gap["write"]}  # noqa: PLW2901  # one more write price
                 rate["above"] = [tier | {"write": tier["write"] | gap["write"]} for tier in rate.get("above", [])]
         yield f"  - {_flow(line | {key: value for key, value in rate.items() if value})}"
-    modes = list(_modes(model, rates[_current(periods)], ttl))
+    modes = list(_modes(model, periods, ttl))
     if modes:
         yield "  modes:"
         yield from (f"  - {_flow(mode)}" for mode in modes)
@@ -150,11 +150,10 @@ def _start(constraint: object) -> str | None:
     return constraint.start_date.isoformat() if isinstance(constraint, genai.StartDateConstraint) else None
 
 
-def _current(periods: list[genai.ConditionalPrice]) -> int:
-    """Service tiers are listed beside the price that held when the package came out."""
-    day = DATE[version("genai-prices")]
-    plain = [n for n, p in enumerate(periods) if not isinstance(p.constraint, genai.TimeOfDateConstraint)]
-    return [n for n in plain if (_start(periods[n].constraint) or "") <= day][-1]
+def _standard(periods: list[genai.ConditionalPrice], day: str) -> genai.ModelPrice:
+    """The listed price that holds on a day, outside daily windows."""
+    plain = [period for period in periods if not isinstance(period.constraint, genai.TimeOfDateConstraint)]
+    return [period for period in plain if (_start(period.constraint) or "") <= day][-1].prices
 
 
 def _rates(price: genai.ModelPrice, ttl: str) -> dict[str, Any]:
@@ -171,22 +170,28 @@ def _rates(price: genai.ModelPrice, ttl: str) -> dict[str, Any]:
 
 
 def _put(rates: dict[str, Any], key: str, price: Decimal, ttl: str) -> None:
+    # Catalogues that are computed carry thirds; no bill shows a difference in the thirteenth place.
+    price = round(price, 12)
     if key in {"write", "1h"}:
         rates.setdefault("write", {})[ttl if key == "write" else "1h"] = price
     else:
         rates[key] = price
 
 
-def _modes(model: genai.ModelInfo, standard: dict[str, Any], ttl: str) -> Iterator[dict[str, Any]]:
-    for variant in model.price_variants or ():
+def _modes(model: genai.ModelInfo, periods: list[genai.ConditionalPrice], ttl: str) -> Iterator[dict[str, Any]]:
+    # In the package the first that holds counts, in our books the last.
+    for variant in reversed(model.price_variants or ()):
         when = next(iter(variant.when.values()))
         if next(iter(variant.when)) not in {"service_tier", "processing", "speed"} or when == "default":
             continue
         rates = _rates(variant.prices, ttl)
-        if not rates:
-            continue
         start = _start(variant.constraint)
-        factor = _factor(rates, standard)
+        # A variant without prices says that the listed ones hold.
+        factor = (
+            Decimal(1)
+            if not rates
+            else _factor(rates, _rates(_standard(periods, start or DATE[version("genai-prices")]), ttl))
+        )
         yield {"when": when} | ({"from": start} if start else {}) | ({"factor": factor} if factor else rates)
 
 
@@ -195,8 +200,9 @@ def _factor(rates: dict[str, Any], standard: dict[str, Any]) -> Decimal | None:
     ours, theirs = dict(_leaves(standard)), dict(_leaves(rates))
     if ours.keys() != theirs.keys() or not all(ours.values()):
         return None
-    factors = {theirs[key] / ours[key] for key in ours if key[-1] != "tokens"}
-    return factors.pop() if len(factors) == 1 else None
+    factor = (theirs["input",] / ours["input",]).quantize(Decimal("0.001"))
+    same = all(theirs[key] == (ours[key] if key[-1] == "tokens" else ours[key] * factor) for key in ours)
+    return factor if same else None
 
 
 def _leaves(rates: Mapping[str, Any], *at: object) -> Iterator[tuple[tuple[object, ...], Decimal]]:
