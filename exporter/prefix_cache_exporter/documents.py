@@ -136,9 +136,14 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
+def _worded(error: ValidationError) -> bool:
+    schema: Any = error.schema
+    return "errorMessage" in schema
+
+
 def _explain(error: ValidationError, file: str) -> DocumentError:
     # Of several alternatives, the one that went furthest says most, unless the schema words the mistake itself.
-    while error.context and "errorMessage" not in error.schema:
+    while error.context and not _worded(error):
         error = max(error.context, key=lambda inner: len(inner.absolute_path))
     where = place(error.absolute_path)
     value: Any = error.validator_value

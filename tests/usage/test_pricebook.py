@@ -29,8 +29,10 @@ models:
         (
             "match: [m]",
             "match: ['/(/']",
-            "models[0].match: got /(/ is not a regular expression: "
-            "missing ), unterminated subpattern at position 0, expected a pattern like gpt-6* or /^gpt-6/",
+            (
+                "models[0].match: got /(/ is not a regular expression: "
+                "missing ), unterminated subpattern at position 0, expected a pattern like gpt-6* or /^gpt-6/"
+            ),
         ),
         (
             "input: 1,",
@@ -40,8 +42,10 @@ models:
         (
             "read: 0.1x",
             "cached: 0.1",
-            "models[0].prices[0]: got the unknown key cached, "
-            "expected one of above, daily, from, input, output, read, to, write",
+            (
+                "models[0].prices[0]: got the unknown key cached, "
+                "expected one of above, daily, from, input, output, read, to, write"
+            ),
         ),
     ],
 )
