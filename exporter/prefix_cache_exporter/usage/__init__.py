@@ -1,0 +1,1 @@
+"""The usage plane: log lines of any format to canonical usage records."""

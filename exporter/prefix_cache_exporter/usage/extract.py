@@ -1,0 +1,257 @@
+"""From a decoded line to what it says, for any shape that a map can describe.
+
+This is the general way: it looks every path up in decoded JSON and never raises, whatever the line holds. `typed.py`
+does the same for plain lines faster.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .conditions import Some, first
+from .paths import MISSING, Path, from_repr
+from .record import TTLS, Fragment, Part, Skipped
+from .values import duration, seconds_since_epoch, tokens, word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .maps import Span, UsageMap
+
+_OTLP_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
+_MOST_RAW = 64
+
+
+def records(line: Any, usage_map: UsageMap) -> Iterator[Any]:
+    """The records within a decoded line; what is no object comes out as it is."""
+    for item in line if isinstance(line, list) else (line,):
+        for path in usage_map.decode:
+            _replace(item, path, _from_text)
+        found: list[Any] = []
+        for path in usage_map.each:
+            found = list(path.each(item))
+            if found:
+                break
+        for record in found or [item]:
+            for path in usage_map.attributes:
+                _replace(record, path, _from_attributes)
+            yield record
+
+
+def extract(record: Any, usage_map: UsageMap, fields: Mapping[str, Path]) -> Fragment | Skipped:
+    """What one record says. The caller adds key, id and status where the source's configuration has a say."""
+    if not isinstance(record, dict):
+        return Skipped("lost", "not_an_object", f"a record is an object, not {type(record).__name__}")
+    usage = usage_object(record, usage_map)
+    for context in usage_map.context:
+        if context.condition.holds(record, usage):
+            found = {name: word(first(paths, record, usage)) for name, paths in context.sets.items()}
+            return Fragment(context={name: value for name, value in found.items() if value})
+    for condition, reason in usage_map.skip:
+        if condition.holds(record, usage):
+            return Skipped("ignored", reason)
+    fragment = Fragment()
+    _tokens(fragment, record, usage, usage_map)
+    _envelope(fragment, record, usage, usage_map)
+    if usage_map.parts is not None:
+        fragment.parts = _parts(record, usage, usage_map)
+    if usage_map.last:
+        last = first(usage_map.last, record, usage)
+        if isinstance(last, dict):
+            fragment.last = _numbers(record, last, usage_map)[0]
+    if fields:
+        found = {name: word(path.get(record if path.absolute else usage)) for name, path in fields.items()}
+        fragment.extra = {name: value for name, value in found.items() if value} or None
+    return fragment
+
+
+def numbers_only(usage: Any, depth: int = 4) -> dict[str, Any]:
+    """A usage object without its text, for a quarantine file: numbers, null and truth values under their keys."""
+    kept: dict[str, Any] = {}
+    if isinstance(usage, dict) and depth:
+        for key, value in list(usage.items())[:_MOST_RAW]:
+            if isinstance(value, dict):
+                kept[key] = numbers_only(value, depth - 1)
+            elif value is None or isinstance(value, int | float):
+                kept[key] = value
+    return kept
+
+
+def usage_object(record: dict[str, Any], usage_map: UsageMap) -> Any:
+    for path in usage_map.usage:
+        value = path.get(record)
+        if isinstance(value, dict):
+            return value
+        if isinstance(value, str) and value:
+            return from_repr(value)
+    return None
+
+
+def _numbers(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, int], dict[str, str]]:
+    found, bad = {}, {}
+    for name, paths in usage_map.tokens.items():
+        value = first(paths, record, usage)
+        if value is not None:
+            count, problem = tokens(value)
+            if count is not None:
+                found[name] = count
+            elif problem is not None:
+                bad[name] = problem
+    return found, bad
+
+
+def _split(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, int] | None, str | None]:
+    split: dict[str, int] = {}
+    values = [(ttl, first(paths, record, usage)) for ttl, paths in usage_map.write_by_ttl.items()]
+    if usage_map.write_list is not None:
+        items = first(usage_map.write_list.at, record, usage)
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, dict):
+                ttl = item.get(usage_map.write_list.ttl)
+                values.append((ttl if ttl in TTLS else "unknown", item.get(usage_map.write_list.tokens)))
+    for ttl, value in values:
+        if value is None or value is MISSING:
+            continue
+        count, problem = tokens(value)
+        if count is None:
+            return None, problem
+        split[ttl] = split.get(ttl, 0) + count
+    return split or None, None
+
+
+def _tokens(fragment: Fragment, record: Any, usage: Any, usage_map: UsageMap) -> None:
+    found, bad = _numbers(record, usage, usage_map)
+    for name, count in found.items():
+        setattr(fragment, name, count)
+    fragment.split, problem = _split(record, usage, usage_map)
+    if problem is not None:
+        bad["ttl_split"] = problem
+    fragment.bad = bad or None
+    fragment.seen = bool(found or bad or fragment.split)
+    for rule in usage_map.rules if fragment.seen else ():
+        if rule.condition.holds(record, usage):
+            fragment.rule, fragment.total_ignored = rule.rule, rule.total_ignored
+            break
+    if isinstance(usage_map.gateway, Some) and usage_map.gateway.holds(record, usage):
+        fragment.gateway = True
+
+
+def _envelope(fragment: Fragment, record: Any, usage: Any, usage_map: UsageMap) -> None:
+    fragment.id = _word(usage_map.id, record, usage)
+    fragment.model = _word(usage_map.model, record, usage)
+    if usage_map.provider_paths:
+        fragment.provider = provider_name(_word(usage_map.provider_paths, record, usage), usage_map)
+    moment = first(usage_map.time, record, usage)
+    if moment is not None:
+        fragment.time = seconds_since_epoch(moment)
+        fragment.bad_time = fragment.time is None
+    fragment.status = _status(record, usage, usage_map)
+    fragment.tier = _word(usage_map.service_tier, record, usage)
+    batch = usage_map.batch
+    fragment.batch = (batch.holds(record, usage) or None) if isinstance(batch, Some) else batch
+    if usage_map.retry.holds(record, usage):
+        fragment.attempt = "retry"
+    fragment.replay = usage_map.replay.holds(record, usage) or None
+    fragment.ttft = _span(usage_map.ttft, record, usage)
+    fragment.duration = _span(usage_map.duration, record, usage)
+    stream = usage_map.stream
+    if stream is not None:
+        fragment.starts = stream.starts.holds(record, usage)
+        fragment.closed = stream.closed.holds(record, usage)
+        fragment.complete = stream.complete.holds(record, usage)
+
+
+def _word(paths: tuple[Path, ...], record: Any, usage: Any) -> str | None:
+    """The first name at the paths that is not empty: LiteLLM has logged empty ids."""
+    for path in paths:
+        value = path.get(record if path.absolute else usage)
+        if value is not None and value is not MISSING:
+            text = word(value)
+            if text:
+                return text
+    return None
+
+
+def provider_name(raw: str | None, usage_map: UsageMap) -> str | None:
+    """What a record calls its provider, as it is called here."""
+    if raw is None:
+        return None
+    name = raw.casefold()
+    known = usage_map.provider_names.get(name)
+    if known is not None:
+        return known
+    for pattern, meant in usage_map.provider_names.items():
+        if pattern.endswith("*") and name.startswith(pattern[:-1]):
+            return meant
+    return name
+
+
+def _status(record: Any, usage: Any, usage_map: UsageMap) -> str | None:
+    for rule in usage_map.status:
+        if rule.condition is None:
+            value = word(first(rule.paths, record, usage))
+            status = rule.values.get(value.casefold()) if value else None
+            if status is not None:
+                return status
+        elif rule.condition.holds(record, usage):
+            return rule.status
+    return None
+
+
+def _span(spans: tuple[Span, ...], record: Any, usage: Any) -> float | None:
+    for span in spans:
+        if span.path is not None:
+            value = span.path.get(record if span.path.absolute else usage)
+            found = None if value is None or value is MISSING else duration(value, span.unit)
+        else:
+            start = seconds_since_epoch(first(span.start, record, usage))
+            end = seconds_since_epoch(first(span.end, record, usage))
+            found = end - start if start is not None and end is not None and end >= start else None
+        if found is not None:
+            return found
+    return None
+
+
+def _parts(record: Any, usage: Any, usage_map: UsageMap) -> list[Part] | None:
+    rule = usage_map.parts
+    items = first(rule.at, record, usage) if rule is not None else None
+    if rule is None or not isinstance(items, list):
+        return None
+    parts = []
+    for item in items[:_MOST_RAW]:
+        kind = item.get(rule.kind) if isinstance(item, dict) else None
+        if isinstance(kind, str) and (kind in rule.add or kind in rule.unclear):
+            found, _ = _numbers(record, item, usage_map)
+            split, _ = _split(record, item, usage_map)
+            model = word(item.get(rule.model))
+            read, write = found.get("read"), found.get("write")
+            parts.append(Part(kind, model, found.get("input"), found.get("output"), read, write, split))
+    return parts or None
+
+
+def _replace(record: Any, path: Path, change: Any) -> None:
+    """Puts a changed value where the path leads, in place: decoded lines belong to nobody else."""
+    if not path.steps:
+        return
+    holder = Path(path.steps[:-1], path.absolute).get(record)
+    step = path.steps[-1]
+    if isinstance(holder, dict) and step in holder:
+        holder[step] = change(holder[step])
+
+
+def _from_text(value: Any) -> Any:
+    return from_repr(value) if isinstance(value, str) else value
+
+
+def _from_attributes(value: Any) -> Any:
+    """`[{key, value: {intValue: "12"}}]` as `{key: "12"}`, https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding."""
+    if not isinstance(value, list):
+        return value
+    found = {}
+    for item in value:
+        if isinstance(item, dict) and isinstance(item.get("key"), str):
+            held = item.get("value")
+            if isinstance(held, dict):
+                held = next((held[kind] for kind in _OTLP_VALUES if kind in held), held)
+            found[item["key"]] = held
+    return found

@@ -1,0 +1,101 @@
+"""JSON values as token counts, times and words; strict where a guess would change a sum."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from typing import Any, Final
+
+MOST_TOKENS: Final = 2**53
+"""No request has more; beyond it floats lose whole numbers and SQLite's sums their range."""
+
+_WHOLE = re.compile(r"\s*([+-]?\d{1,19})(?:\.0*)?\s*")
+_EPOCH = re.compile(r"\s*\d{1,20}(?:\.\d{1,12})?\s*")
+_UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_LONGEST_WORD = 512
+
+
+def tokens(value: Any) -> tuple[int | None, str | None]:
+    """A token count, and what is wrong with it where it is none.
+
+    Cohere reports floats, OTLP-JSON and database exports text; a fraction of a token, a truth value, a negative or
+    endless number is no count.
+    """
+    if isinstance(value, str):
+        found = _WHOLE.fullmatch(value)
+        if found is None:
+            return None, "not_a_number"
+        value = int(found[1])
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            return None, "not_a_number"
+        if not value.is_integer():
+            return None, "not_whole"
+        value = int(value)
+    elif isinstance(value, bool) or not isinstance(value, int):
+        return None, "not_a_number"
+    if value < 0:
+        return None, "negative"
+    if value > MOST_TOKENS:
+        return None, "too_large"
+    return value, None
+
+
+def seconds_since_epoch(value: Any) -> float | None:
+    """A moment in seconds since 1970, from ISO 8601 text or a number of s, ms, µs or ns; None where it is none.
+
+    Text without a zone is UTC. The unit of a number follows from its size: all four tell apart any year after 1973.
+    """
+    if isinstance(value, str):
+        if _EPOCH.fullmatch(value):
+            value = float(value)
+        else:
+            return _iso(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e20:  # noqa: PLR2004  # NaN too
+        return None
+    for unit in _UNITS.values():
+        if value * unit < 1e11:  # noqa: PLR2004  # the year 5138
+            return float(value * unit)
+    return None
+
+
+def _iso(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def duration(value: Any, unit: str) -> float | None:
+    """A span in seconds, from a number or its text in s, ms, us or ns; None where it is none or negative."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        span = float(value) * _UNITS[unit]
+    except OverflowError:
+        return None
+    return span if 0 <= span < math.inf else None
+
+
+def word(value: Any) -> str | None:
+    """A name or id as text, None where it is empty or an object."""
+    if isinstance(value, str):
+        return value[:_LONGEST_WORD] or None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        try:
+            return str(value)[:_LONGEST_WORD]
+        except ValueError:  # more digits than the interpreter prints
+            return None
+    return None
