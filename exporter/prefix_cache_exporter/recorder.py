@@ -170,6 +170,24 @@ class Recorder:
         rows.sort(key=lambda row: (_ORDER[row[0].family], row[0].values))
         return [Exposed(measures.FAMILIES[key.family], key.values, parts) for key, parts in rows]
 
+    def totals(self, by: tuple[str, ...]) -> dict[tuple[str, ...], Amount]:
+        """Committed counter totals by `(family name, *values of the labels in by)`, holds and expiry left aside.
+
+        Only counters that carry every label in `by`; histograms are left out.
+        """
+        places = {
+            name: tuple(family.labels.index(label) for label in by)
+            for name, family in measures.FAMILIES.items()
+            if family.kind == "counter" and set(by) <= set(family.labels)
+        }
+        found: dict[tuple[str, ...], Amount] = {}
+        with self._lock:
+            for key, parts in self._shown.items():
+                if key.family in places:
+                    name = (key.family, *[key.values[place] for place in places[key.family]])
+                    found[name] = found.get(name, 0) + parts.get("", 0)
+        return found
+
     def note_scrape(self) -> None:
         """A page has been answered: a series may be withdrawn only after its last change was on one."""
         with self._lock:

@@ -67,4 +67,5 @@ class Ratio:
     denominator: tuple[str, ...]
     counted: str
     left_out: str
+    unknown: tuple[str, ...] = ()
     part: bool = False

@@ -16,6 +16,7 @@ RATIOS = (
         ("prompt_tokens",),
         "every prompt token the engine served, cached or not, matched prefix or not",
         "intervals whose cached tokens cannot be trusted; engine coverage shows them",
+        unknown=("excluded_prompt_tokens",),
         part=True,
     ),
     Ratio(
@@ -54,6 +55,7 @@ RATIOS = (
         ("prompt_tokens",),
         _REPORTED,
         _UNREPORTED,
+        unknown=("unreported_prompt_tokens",),
         part=True,
     ),
     Ratio(
@@ -74,6 +76,7 @@ RATIOS = (
         ("reported_requests",),
         "requests that report cached tokens, 0 included",
         "requests that say nothing about cached tokens",
+        unknown=("unreported_requests",),
         part=True,
     ),
     Ratio(
@@ -93,6 +96,7 @@ RATIOS = (
         ("counterfactual_input_cost",),
         "what the input of priced requests would have cost without caching",
         "requests of unknown price, output, failed requests without usage",
+        unknown=("unpriced_requests",),
     ),
     Ratio(
         "usage_request_coverage",

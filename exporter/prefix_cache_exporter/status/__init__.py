@@ -1,0 +1,1 @@
+"""The status page: what a person without Grafana sees of every source."""
