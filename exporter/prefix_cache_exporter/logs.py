@@ -80,7 +80,8 @@ def _parts(record: logging.LogRecord) -> dict[str, Any]:
         "component": record.name.removeprefix(f"{_ROOT}."),
         "msg": without_credentials(record.getMessage()),
     }
-    parts.update(getattr(record, "fields", {}))
+    for key, value in getattr(record, "fields", {}).items():
+        parts[key] = without_credentials(value) if isinstance(value, str) else value
     if record.exc_info and record.exc_info[0] is not None:
         parts["error"] = record.exc_info[0].__name__
         frame = record.exc_info[2]

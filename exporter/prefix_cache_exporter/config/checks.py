@@ -43,7 +43,12 @@ def _infinite(data: Any, path: tuple[str | int, ...]) -> Iterator[_Finding]:
         yield from _infinite(value, (*path, key))
 
 
+_TAKEN = frozenset({"/config", "/-/healthy", "/-/ready", "/-/reload"})
+
+
 def _addresses(web: Mapping[str, Any]) -> Iterator[_Finding]:
+    if web.get("telemetry_path") in _TAKEN:
+        yield "web.telemetry_path", shown(web["telemetry_path"]), "a path that is not another page's"
     for number, address in enumerate(web.get("listen_address") or ()):
         try:
             parse_address(address)

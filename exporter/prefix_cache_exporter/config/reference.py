@@ -30,9 +30,9 @@ Simple use needs no file:
     prefix-cache-exporter serve --vllm http://127.0.0.1:8000 --template support --template-revision r42
 
 The release may also come from the environment: `PREFIX_CACHE_RELEASE_TEMPLATE`,
-`PREFIX_CACHE_RELEASE_TEMPLATE_REVISION` and so on for every key of [release](#release) but `file`. Who says it counts in
-this order: the usage record itself, the source's release, the flags, the environment, the release at the top level. A
-release file wins over the keys that stand beside it.
+`PREFIX_CACHE_RELEASE_TEMPLATE_REVISION` and so on for every key of [release](#release) but `file`. Who says it counts
+in this order: the usage record itself, the source's release, the flags, the environment, the release at the top level.
+A release file wins over the keys that stand beside it.
 """
 
 
@@ -82,7 +82,7 @@ def _type(option: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     words = {"string": "text", "object": "section" if "properties" in option else "mapping"}
     if kind == "array":
         return f"list of {_type(_resolved(option['items'], schema), schema)}"
-    return words.get(kind, kind) + _bounds(option)
+    return f"{words.get(kind, kind)}{_bounds(option)}"
 
 
 def _bounds(option: Mapping[str, Any]) -> str:
