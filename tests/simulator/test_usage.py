@@ -69,7 +69,7 @@ def test_a_line_of_the_log_can_be_read_back(tmp_path):
         "object": "chat.completion",
         "created": 1_800_000_000,
         "time": "2027-01-15T08:00:01.500Z",
-        "status": 200,
+        "status": "success",
         "model": "org/model",
         "usage": usage,
         "ttft_seconds": 0.5,

@@ -71,7 +71,7 @@ def usage_line(family: Sequence[Request], usage: Mapping[str, Any], origin: Orig
         "object": "chat.completion",
         "created": int(first.arrived),
         "time": datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "status": 200,
+        "status": "success",
         "model": model,
         "usage": usage,
         "ttft_seconds": round(first.first_token - first.arrived, 6),
