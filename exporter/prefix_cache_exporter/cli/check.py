@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-CHECKS = ("serve",)
+CHECKS = (
+    "serve",
+    "inventory",
+)
 """Command modules with a `register_check(subparsers)`, which adds one `check …` and sets its default `run`."""
 
 
