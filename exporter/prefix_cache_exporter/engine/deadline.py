@@ -19,6 +19,8 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from requests import Response
+
 _current: ContextVar[Deadline] = ContextVar("deadline")
 
 
@@ -106,3 +108,8 @@ class DeadlineAdapter(HTTPAdapter):
             kwargs["server_hostname"] = self._server_name
         super().init_poolmanager(*args, **kwargs)
         self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+    def send(self, *args: Any, **kwargs: Any) -> Response:
+        """Sends on a new connection: one kept from the last poll may be closed by the server at this very moment."""
+        self.poolmanager.clear()
+        return super().send(*args, **kwargs)

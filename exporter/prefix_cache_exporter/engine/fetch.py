@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _OK = 200
 _PORTS = {"http": 80, "https": 443}
+_TIMEOUTS = (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PIECE = 64 * 1024
 _VERSION_LIMIT = 64 * 1024
@@ -186,7 +187,7 @@ def _explain(error: Exception) -> FetchError:
     causes = list(_causes(error))
     if any(isinstance(each, urllib3.exceptions.NewConnectionError) for each in causes):
         return FetchError("refused", "no connection")
-    if any(isinstance(each, TimeoutError | urllib3.exceptions.TimeoutError) for each in causes):
+    if any(isinstance(each, _TIMEOUTS) for each in causes):
         return FetchError("timeout", "an operation took too long")
     if any(isinstance(each, ssl.SSLError | urllib3.exceptions.SSLError) for each in causes):
         return FetchError("tls", next(_reasons(causes), "no secure connection"))
