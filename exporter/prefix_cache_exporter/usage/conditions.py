@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,7 +26,7 @@ class Test:
 
     Attributes:
         paths: where to look; the first that holds something other than null is asked about.
-        test: `present`, `any_of`, `none_of`, `at_least` or `empty`.
+        test: `present`, `any_of`, `none_of`, `at_least`, `contains` or `empty`.
         operand: what the test is against.
     """
 
@@ -43,7 +44,9 @@ class Test:
         if self.test == "empty":
             return (value in ([], {}, "")) is self.operand
         if self.test == "at_least":
-            return isinstance(value, int | float) and not isinstance(value, bool) and bool(value >= self.operand)
+            return _number(value) >= self.operand
+        if self.test == "contains":
+            return isinstance(value, str) and self.operand.casefold() in value.casefold()
         known = _plain(value) in self.operand
         return known if self.test == "any_of" else not known
 
@@ -105,7 +108,15 @@ def parse_some(data: Sequence[Mapping[str, Any]] | None) -> Some:
     return Some(tuple(map(parse_condition, data))) if data else NEVER
 
 
-_TESTS = ("present", "any_of", "none_of", "at_least", "empty")
+_TESTS = ("present", "any_of", "none_of", "at_least", "contains", "empty")
+
+
+def _number(value: Any) -> float:
+    """A number or its text; what is neither is less than any bound."""
+    try:
+        return -math.inf if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return -math.inf
 
 
 def _plain(value: Any) -> tuple[str, Any]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _OTLP_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 _MOST_RAW = 64
+_NOT_REPORTED = ("", "-")  # text for nothing: CSV-like exports, and access logs
 
 
 def records(line: Any, usage_map: UsageMap) -> Iterator[Any]:
@@ -29,13 +30,28 @@ def records(line: Any, usage_map: UsageMap) -> Iterator[Any]:
             _replace(item, path, _from_text)
         found: list[Any] = []
         for path in usage_map.each:
-            found = list(path.each(item))
+            found = list(_within(item, path, usage_map.inherit))
             if found:
                 break
         for record in found or [item]:
             for path in usage_map.attributes:
                 _replace(record, path, _from_attributes)
             yield record
+
+
+def _within(item: Any, path: Path, inherit: tuple[str, ...]) -> Iterator[Any]:
+    """The values at a path with `[*]`, objects with what they inherit from those around them."""
+    levels: list[tuple[Any, dict[str, Any]]] = [(item, {})]
+    for step in path.steps:
+        below = []
+        for value, given in levels:
+            taken = (
+                {**given, **{key: value[key] for key in inherit if key in value}} if isinstance(value, dict) else given
+            )
+            below += [(inner, taken) for inner in Path((step,), absolute=True).each(value)]
+        levels = below
+    for value, given in levels:
+        yield {**given, **value} if isinstance(value, dict) and given else value
 
 
 def extract(record: Any, usage_map: UsageMap, fields: Mapping[str, Path]) -> Fragment | Skipped:
@@ -78,6 +94,7 @@ def numbers_only(usage: Any, depth: int = 4) -> dict[str, Any]:
 
 
 def usage_object(record: dict[str, Any], usage_map: UsageMap) -> Any:
+    """The usage object of a record: the first that is one, or the text of one."""
     for path in usage_map.usage:
         value = path.get(record)
         if isinstance(value, dict):
@@ -91,7 +108,7 @@ def _numbers(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, in
     found, bad = {}, {}
     for name, paths in usage_map.tokens.items():
         value = first(paths, record, usage)
-        if value is not None:
+        if value is not None and value not in _NOT_REPORTED:
             count, problem = tokens(value)
             if count is not None:
                 found[name] = count

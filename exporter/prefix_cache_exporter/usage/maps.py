@@ -95,6 +95,7 @@ class Stream:
     closed: Some
     complete: Some
     sequential: bool
+    unfinished_is_partial: bool
     idle_seconds: float
 
 
@@ -129,6 +130,7 @@ class UsageMap:
     provider_names: Mapping[str, str]
     decode: tuple[Path, ...]
     each: tuple[Path, ...]
+    inherit: tuple[str, ...]
     attributes: tuple[Path, ...]
     skip: tuple[tuple[Condition, str], ...]
     usage: tuple[Path, ...]
@@ -328,7 +330,9 @@ def _moved(data: Any, outer: Path) -> Any:
     return data
 
 
-_PROSE = frozenset({"title", "sources", "source", "note", "meaning", "reason", "names", "values", "any_of", "none_of"})
+_PROSE = frozenset(
+    {"title", "sources", "source", "note", "meaning", "reason", "names", "values", "any_of", "none_of", "contains"}
+)
 """Keys whose text is never a path."""
 
 
@@ -368,6 +372,7 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
         provider_names=provider.get("names", {}),
         decode=parse_paths(data.get("decode")),
         each=parse_paths(data.get("each")),
+        inherit=tuple(data.get("inherit", ())),
         attributes=parse_paths(data.get("attributes")),
         skip=tuple((parse_condition(entry), entry["reason"]) for entry in data.get("skip", ())),
         usage=parse_paths(data.get("usage", "$.usage")),
@@ -459,6 +464,7 @@ def _stream(data: Mapping[str, Any]) -> Stream:
         closed=parse_some(data.get("closed")),
         complete=parse_some(data.get("complete")),
         sequential=data.get("anonymous", "distinct") == "sequential",
+        unfinished_is_partial=data.get("unfinished", "partial") == "partial" and bool(data.get("closed")),
         idle_seconds=data.get("idle_seconds", _IDLE_SECONDS),
     )
 

@@ -222,7 +222,7 @@ class Merger:
             self._seen.add(key)
         stream = self._map.stream
         return self._resolve(
-            held.fragment, open_end=stream is not None and bool(stream.closed.parts) and not held.fragment.closed
+            held.fragment, open_end=stream is not None and stream.unfinished_is_partial and not held.fragment.closed
         )
 
     def _resolve(self, fragment: Fragment, *, open_end: bool) -> UsageRecord | Quarantined:

@@ -80,7 +80,7 @@ def read(f: Fragment, usage_map: UsageMap, override: bool | None) -> Reading:
     """Applies the additive rule to the numbers of a request."""
     rule = f.rule or usage_map.rule
     write = f.write
-    if f.split and (usage_map.write_is_split or write is None):
+    if f.split and (write is None or (usage_map.write_is_split and any(f.split.values()))):
         write = sum(f.split.values())
     reads = f.read
     if f.input is None:
@@ -94,9 +94,8 @@ def read(f: Fragment, usage_map: UsageMap, override: bool | None) -> Reading:
     if override is not None:
         chosen, quality = INCLUSIVE if override else EXCLUSIVE, "override"
     else:
-        trusted = not (usage_map.total_ignored if f.total_ignored is None else f.total_ignored)
-        chosen, quality, anomalies = _choose(rule, fit if trusted else fit._replace(known=False), usage_map, gateway)
-    if f.rule is None and not usage_map.absent_cache_is_none and chosen == EXCLUSIVE and reads is None and not write:
+        chosen, quality, anomalies = _choose(rule, fit, usage_map, gateway)
+    if not usage_map.absent_cache_is_none and chosen == EXCLUSIVE and reads is None and not write:
         # Nothing says whether the model had a cache: what was not in the input may be missing altogether.
         return Reading(None, None, write, f.input, fit.output, "cache_unknown", anomalies)
     return _apply(chosen, quality, anomalies, f.input + fit.extra, reads, write, fit.output, usage_map)
@@ -125,6 +124,7 @@ def _fit(f: Fragment, usage_map: UsageMap, reads: int, write: int) -> Fit:
         (usage_map.reasoning_outside, not usage_map.reasoning_outside) if reasoning else (usage_map.reasoning_outside,)
     )
     extras = (f.extra_input, 0) if f.extra_input else (0,)
+    reported = None if (usage_map.total_ignored if f.total_ignored is None else f.total_ignored) else f.total
     best: Fit | None = None
     for extra in extras:
         for outside in outsides:
@@ -133,11 +133,11 @@ def _fit(f: Fragment, usage_map: UsageMap, reads: int, write: int) -> Fit:
                 if output is None and not (outside and reasoning)
                 else (output or 0) + (reasoning if outside else 0) + more
             )
-            left = None if f.total is None else f.total - (outs or 0)
+            left = None if reported is None else reported - (outs or 0)
             total = base + extra
             inclusive, exclusive = left == total, left == total + reads + write
             beside = left == total + write
-            fit = Fit(f.total is not None, inclusive, exclusive, beside, reads, write, total, extra, outs)
+            fit = Fit(reported is not None, inclusive, exclusive, beside, reads, write, total, extra, outs)
             if inclusive or exclusive:
                 return fit
             best = best or fit
@@ -182,7 +182,7 @@ def _by_total(
     if cached > fit.input:
         return EXCLUSIVE, "ok" if not only_inclusive else "derived", () if not only_inclusive else ("cache_gt_input",)
     if only_inclusive:
-        return INCLUSIVE, "derived", ("sum_ne_total",)
+        return INCLUSIVE, "derived", ("sum_ne_total",) if usage_map.otherwise == "inclusive" else ()
     if usage_map.otherwise == "inclusive":
         return INCLUSIVE, "derived", ("sum_ne_total",)
     return BY_TOTAL, "ambiguous", ()
