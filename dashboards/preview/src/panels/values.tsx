@@ -1,0 +1,96 @@
+// Stat and bar gauge: reduced values, each with its own colour, unit and title.
+import { FieldDisplay, PanelProps, ReduceDataOptions, VizOrientation, getDisplayValueAlignmentFactors, getFieldDisplayValues } from '@grafana/data';
+import {
+  BarGauge,
+  BarGaugeDisplayMode,
+  BigValue,
+  BigValueColorMode,
+  BigValueGraphMode,
+  BigValueJustifyMode,
+  BigValueTextMode,
+  VizRepeater,
+} from '@grafana/ui';
+import { BarGaugeNamePlacement, BarGaugeValueMode } from '@grafana/schema';
+import { config } from '@grafana/runtime';
+import { note } from './drawn';
+import { Empty } from './timeseries';
+
+interface Options {
+  reduceOptions: ReduceDataOptions;
+  orientation?: VizOrientation;
+  colorMode?: BigValueColorMode;
+  graphMode?: BigValueGraphMode;
+  justifyMode?: BigValueJustifyMode;
+  textMode?: BigValueTextMode;
+  displayMode?: BarGaugeDisplayMode;
+  namePlacement?: BarGaugeNamePlacement;
+  valueMode?: BarGaugeValueMode;
+}
+
+type Draw = (options: Options, value: FieldDisplay, size: { width: number; height: number }, all: FieldDisplay[]) => React.JSX.Element;
+
+function panelOf(kind: string, draw: Draw) {
+  return function Values(props: PanelProps<Options>) {
+    const { id, data, width, height, options, fieldConfig, replaceVariables, timeZone } = props;
+    const read = () =>
+      getFieldDisplayValues({
+        fieldConfig,
+        reduceOptions: options.reduceOptions,
+        replaceVariables,
+        theme: config.theme2,
+        data: data.series,
+        sparkline: options.graphMode !== undefined && options.graphMode !== BigValueGraphMode.None,
+        timeZone,
+      });
+    const values = read();
+    const real = values.filter((value) => Number.isFinite(value.display.numeric));
+    note(id, kind, real.length, values.map((value) => value.display.text).join(' '));
+    if (!values.length) {
+      return <Empty text={fieldConfig.defaults.noValue} />;
+    }
+    return (
+      <VizRepeater
+        getValues={() => values}
+        getAlignmentFactors={getDisplayValueAlignmentFactors}
+        renderValue={({ value, width, height }) => draw(options, value, { width, height }, values)}
+        width={width}
+        height={height}
+        source={data}
+        autoGrid
+        renderCounter={0}
+        orientation={options.orientation ?? VizOrientation.Auto}
+      />
+    );
+  };
+}
+
+export const StatPanel = panelOf('stat', (options, value, size, all) => (
+  <BigValue
+    value={value.display}
+    count={all.length}
+    sparkline={value.sparkline}
+    colorMode={options.colorMode ?? BigValueColorMode.Value}
+    graphMode={options.graphMode ?? BigValueGraphMode.None}
+    justifyMode={options.justifyMode ?? BigValueJustifyMode.Auto}
+    textMode={options.textMode ?? BigValueTextMode.Auto}
+    theme={config.theme2}
+    {...size}
+  />
+));
+
+export const BarGaugePanel = panelOf('bargauge', (options, value, size) => (
+  <BarGauge
+    value={value.display}
+    field={value.field}
+    display={value.view?.getFieldDisplayProcessor(value.colIndex ?? 0)}
+    text={undefined}
+    orientation={options.orientation === VizOrientation.Vertical ? VizOrientation.Vertical : VizOrientation.Horizontal}
+    displayMode={options.displayMode ?? BarGaugeDisplayMode.Basic}
+    namePlacement={options.namePlacement}
+    valueDisplayMode={options.valueMode}
+    theme={config.theme2}
+    itemSpacing={8}
+    lcdCellWidth={8}
+    {...size}
+  />
+));
