@@ -1,0 +1,67 @@
+"""Ratios as the demo prints them: both sides are what the sidecar's counters grew by since the last line."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from prefix_cache_exporter import measures
+
+Totals = defaultdict[tuple[str, str], float]
+"""Value by series name and source, summed over all other labels."""
+
+_RATIOS = ("engine_population_hit", "usage_population_hit", "usage_eligible_prefix", "usage_request_hit")
+_FAMILIES = {"engine": measures.ENGINE, "usage": measures.USAGE}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One ratio over one interval.
+
+    Attributes:
+        title: its name in the catalogue.
+        numerator, denominator: what both sides grew by.
+        unit: of both sides.
+    """
+
+    title: str
+    numerator: float
+    denominator: float
+    unit: str
+
+    def __str__(self) -> str:
+        """The ratio with both sides; without a denominator there is none."""
+        share = f"{self.numerator / self.denominator:6.1%}" if self.denominator else "  none"
+        return f"{self.title}: {share} = {self.numerator:,.0f} / {self.denominator:,.0f} {self.unit}"
+
+
+def totals(page: str) -> Totals:
+    """The counters of a page, by source."""
+    sums: Totals = defaultdict(float)
+    for family in text_string_to_metric_families(page):
+        if family.type != "counter":
+            continue
+        for sample in family.samples:
+            if sample.name.endswith("_total") and "source" in sample.labels:
+                sums[sample.name, sample.labels["source"]] += sample.value
+    return sums
+
+
+def readings(before: Totals, after: Totals, source: str) -> list[Reading]:
+    """The demo's ratios of a source over the interval between two pages; sums first, quotients last."""
+    found = []
+    for ratio in measures.RATIOS:
+        if ratio.id in _RATIOS:
+            families = _FAMILIES[ratio.plane]
+            numerator, denominator = (
+                sum(_grown(before, after, (families[id_].series_name, source)) for id_ in side)
+                for side in (ratio.numerator, ratio.denominator)
+            )
+            found.append(Reading(ratio.title, numerator, denominator, families[ratio.denominator[0]].unit))
+    return found
+
+
+def _grown(before: Totals, after: Totals, series: tuple[str, str]) -> float:
+    return after[series] - before[series]
