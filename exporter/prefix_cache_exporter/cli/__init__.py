@@ -14,7 +14,12 @@ from prefix_cache_exporter import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("serve", "check")
+COMMANDS = (
+    "serve",
+    "check",
+    "usage",
+    "demo",
+)
 """Modules of this package, in the order that `--help` lists them.
 
 Each has `register(subparsers)`, which adds a parser and sets its default `run`, a function from the parsed arguments
@@ -26,10 +31,14 @@ DEFAULT = "serve"
 DONE, FAILED, USAGE = 0, 1, 2
 
 
+def revision() -> str:
+    """The source revision that whoever built the program says it was made from, as images do."""
+    return os.environ.get("PREFIX_CACHE_EXPORTER_REVISION", "unknown")
+
+
 def version_line() -> str:
     """What `--version` prints: version, the revision it was built from where known, and the runtime."""
-    revision = os.environ.get("PREFIX_CACHE_EXPORTER_REVISION", "unknown")
-    return f"prefix-cache-exporter {__version__} (revision {revision}, Python {platform.python_version()})"
+    return f"prefix-cache-exporter {__version__} (revision {revision()}, Python {platform.python_version()})"
 
 
 def parser() -> argparse.ArgumentParser:

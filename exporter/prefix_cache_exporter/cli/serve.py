@@ -1,29 +1,199 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prefix_cache_exporter.config import DEFAULT_PORT
+from prefix_cache_exporter.logs import FORMATS, LEVELS
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Mapping
+
+    from prefix_cache_exporter.config import Config
+
+_SUMMARY = "the sidecar: polls engines, follows usage logs, answers /metrics"
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `serve`, the sidecar."""
-    serve = subparsers.add_parser(
-        "serve", help="the sidecar: poll, follow, count and answer /metrics", allow_abbrev=False
+    parser = subparsers.add_parser(
+        "serve",
+        help=_SUMMARY,
+        description=f"Runs {_SUMMARY}.",
+        epilog="docs/CONFIGURATION.md describes the file; PREFIX_CACHE_RELEASE_TEMPLATE, … name the release, too.",
+        allow_abbrev=False,
     )
-    serve.set_defaults(run=_run)
+    add_flags(parser)
+    parser.set_defaults(run=_run)
 
 
 def register_check(checks: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `check config FILE`."""
-    check = checks.add_parser("config", help="a configuration file", allow_abbrev=False)
-    check.add_argument("file", metavar="FILE")
+    check = checks.add_parser(
+        "config",
+        help="a configuration file, and what it names",
+        allow_abbrev=False,
+        description="Holds a file against the schema.",
+    )
+    check.add_argument("file", metavar="FILE", type=Path)
     check.set_defaults(run=_check)
 
 
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `serve`, grouped."""
+    from prefix_cache_exporter.cli import version_line  # noqa: PLC0415  # the package lists this module
+
+    sources = parser.add_argument_group("what to read")
+    sources.add_argument(
+        "--config.file", dest="config_file", metavar="FILE", type=Path, help="configuration file (YAML)"
+    )
+    sources.add_argument(
+        "--config.check", dest="config_check", action="store_true", help="check the configuration and exit with 0 or 1"
+    )
+    sources.add_argument(
+        "--config.auto-reload-interval",
+        dest="watch_seconds",
+        metavar="SECONDS",
+        type=_seconds,
+        default=30.0,
+        help="how often configuration files are looked at for new content; 0: only on SIGHUP (default: 30)",
+    )
+    sources.add_argument(
+        "--vllm", action="append", default=[], metavar="[NAME=]URL", help="a vLLM server to poll; may be repeated"
+    )
+    sources.add_argument(
+        "--engine-version",
+        metavar="VERSION",
+        help="version of the servers that --vllm names, where /version does not tell",
+    )
+    release = parser.add_argument_group("the release in force")
+    release.add_argument("--release.file", dest="release_file", metavar="FILE", type=Path, help="release file, watched")
+    release.add_argument("--template", metavar="NAME", help="which prompt template")
+    release.add_argument("--template-revision", metavar="REVISION", help="its revision")
+    web = parser.add_argument_group("web")
+    web.add_argument(
+        "--web.listen-address",
+        dest="listen_address",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help=f"`:port`, `host:port` or `[ipv6]:port`; may be repeated (default: :{DEFAULT_PORT}, all interfaces)",
+    )
+    web.add_argument(
+        "--web.telemetry-path", dest="telemetry_path", metavar="PATH", help="where the metrics are (default: /metrics)"
+    )
+    web.add_argument(
+        "--web.config.file",
+        dest="web_config_file",
+        metavar="FILE",
+        type=Path,
+        help="TLS, basic authentication and headers, in the format of Prometheus's exporter-toolkit; followed",
+    )
+    web.add_argument("--web.external-url", dest="external_url", metavar="URL", help="address behind a proxy")
+    web.add_argument("--web.route-prefix", dest="route_prefix", metavar="PATH", help="prefix of every path")
+    web.add_argument(
+        "--web.disable-exporter-metrics",
+        dest="runtime_metrics",
+        action="store_false",
+        help="leave out process and interpreter metrics",
+    )
+    process = parser.add_argument_group("process")
+    process.add_argument("--state.path", dest="state_path", metavar="FILE", type=Path, help="durable state (SQLite)")
+    process.add_argument(
+        "--shutdown.grace-seconds",
+        dest="grace_seconds",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long to go on after SIGTERM while there is something to count (default: 20)",
+    )
+    process.add_argument("--log.level", dest="log_level", choices=LEVELS, default="info", help="(default: info)")
+    process.add_argument("--log.format", dest="log_format", choices=FORMATS, default="logfmt", help="(default: logfmt)")
+    process.add_argument("--version", action="version", version=version_line(), help="show the version and exit")
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+_seconds.__name__ = "number of seconds"  # argparse says "invalid … value"
+
+
+def _flags(args: argparse.Namespace) -> dict[str, Any]:
+    """The flags in the shape of a configuration file; relative paths start here and not at that file's folder."""
+    from prefix_cache_exporter.serve.settings import engines_of  # noqa: PLC0415  # heavy
+
+    sections: dict[str, Mapping[str, Any]] = {
+        "web": {
+            "listen_address": args.listen_address or None,
+            "telemetry_path": args.telemetry_path,
+            "config_file": _absolute(args.web_config_file),
+            "external_url": args.external_url,
+            "route_prefix": args.route_prefix,
+        },
+        "state": {"path": _absolute(args.state_path)},
+        "shutdown": {"grace_seconds": args.grace_seconds},
+        "release": {
+            "file": _absolute(args.release_file),
+            "template": args.template,
+            "template_revision": args.template_revision,
+        },
+    }
+    said = {name: {k: v for k, v in section.items() if v is not None} for name, section in sections.items()}
+    flags: dict[str, Any] = {name: section for name, section in said.items() if section}
+    if args.vllm:
+        flags["engines"] = engines_of(args.vllm, args.engine_version)
+    return flags
+
+
+def _absolute(path: Path | None) -> str | None:
+    return None if path is None else str(path.absolute())
+
+
 def _run(args: argparse.Namespace) -> int:
-    raise NotImplementedError
+    from prefix_cache_exporter import logs  # noqa: PLC0415  # heavy, like the others
+    from prefix_cache_exporter.cli import DONE, FAILED, revision, version_line  # noqa: PLC0415
+    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415
+    from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415
+    from prefix_cache_exporter.serve.sidecar import Options, Sidecar  # noqa: PLC0415
+
+    load = partial(load_settings, args.config_file, _flags(args), os.environ)
+    if args.config_check:
+        return _checked(load)
+    logs.setup(args.log_level, args.log_format)
+    options = Options(version_line(), revision(), args.config_file, args.watch_seconds, args.runtime_metrics)
+    try:
+        sidecar = Sidecar(load, options)
+        sidecar.signals.install()
+        sidecar.start()
+    except (DocumentError, OSError) as error:
+        print(f"prefix-cache-exporter: {error}", file=sys.stderr)
+        return FAILED
+    sidecar.run()
+    return DONE
 
 
 def _check(args: argparse.Namespace) -> int:
-    raise NotImplementedError
+    from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415  # heavy
+
+    return _checked(partial(load_settings, args.file, {}, {}))
+
+
+def _checked(load: Callable[[], Config]) -> int:
+    from prefix_cache_exporter.cli import DONE, FAILED  # noqa: PLC0415  # heavy, like the others
+    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415
+    from prefix_cache_exporter.serve.sidecar import rehearse  # noqa: PLC0415
+
+    try:
+        rehearse(load())
+    except DocumentError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    print("the configuration is good")
+    return DONE

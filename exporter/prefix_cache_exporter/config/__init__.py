@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .load import load_config, parse_config
+from .load import build_config, load_config, parse_config
 from .model import (
     DEFAULT_PORT,
     ClientTls,
@@ -38,6 +38,7 @@ __all__ = [
     "StateSettings",
     "UsageSource",
     "WebSettings",
+    "build_config",
     "load_config",
     "masked",
     "parse_config",

@@ -30,6 +30,7 @@ def _findings(data: Mapping[str, Any]) -> Iterator[_Finding]:
     yield from _infinite(data, ())
     yield from _addresses(data.get("web") or {})
     yield from _names(data)
+    yield from _release(data.get("release") or {}, "release")
     for number, engine in enumerate(data.get("engines") or ()):
         yield from _engine(engine, f"engines[{number}]")
     for number, source in enumerate(data.get("usage") or ()):
@@ -68,6 +69,7 @@ def _names(data: Mapping[str, Any]) -> Iterator[_Finding]:
 
 def _engine(engine: Mapping[str, Any], at: str) -> Iterator[_Finding]:
     yield from _url(engine["url"], f"{at}.url")
+    yield from _release(engine.get("release") or {}, f"{at}.release")
     poll, stale = engine.get("poll_seconds", 5), engine.get("stale_seconds", 60)
     if stale < poll:
         yield f"{at}.stale_seconds", shown(stale), f"at least poll_seconds ({shown(poll)})"
@@ -78,6 +80,13 @@ def _engine(engine: Mapping[str, Any], at: str) -> Iterator[_Finding]:
         yield f"{at}.tls.key_file", "a key without a certificate", "cert_file beside it"
 
 
+def _release(release: Mapping[str, Any], at: str) -> Iterator[_Finding]:
+    given = {key for key, value in release.items() if value is not None and key != "file"}
+    for key in ("template", "template_revision"):
+        if given and key not in given:
+            yield at, f"no {key}", "template and template_revision together"
+
+
 def _url(url: str, at: str) -> Iterator[_Finding]:
     # The address itself is not shown: what is wrong with it may be that it holds a secret.
     try:
@@ -86,14 +95,15 @@ def _url(url: str, at: str) -> Iterator[_Finding]:
     except ValueError:
         usable, parts = False, urlsplit("")
     if not usable:
-        yield at, "another address", "http:// or https://, a host and, if any, a port"
+        yield at, "another address", "an http:// or https:// address of a host"
     if parts.username is not None or parts.password is not None:
-        yield at, "an address with a user or password", "bearer_token_file or tls for what is secret"
+        yield at, "an address with a user or password", "bearer_token_file or tls"
     if parts.query or parts.fragment:
         yield at, "an address with a query or fragment", "an address and a path"
 
 
 def _usage(source: Mapping[str, Any], at: str) -> Iterator[_Finding]:
+    yield from _release(source.get("release") or {}, f"{at}.release")
     spaces = source.get("namespaces") or {}
     if spaces.get("allow") and spaces.get("buckets"):
         yield f"{at}.namespaces", "allow and buckets", "one of them"

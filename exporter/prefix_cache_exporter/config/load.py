@@ -23,7 +23,7 @@ def load_config(path: Path | str) -> Config:
     Raises:
         DocumentError: for the first mistake, with file, place, what stood there and what was expected.
     """
-    return _build(load_yaml(path), str(path), Path(path).parent)
+    return build_config(load_yaml(path), str(path), Path(path).parent)
 
 
 def parse_config(text: str | bytes, file: str = "configuration") -> Config:
@@ -32,10 +32,15 @@ def parse_config(text: str | bytes, file: str = "configuration") -> Config:
     Raises:
         DocumentError: for the first mistake.
     """
-    return _build(parse_yaml(text, file), file, Path())
+    return build_config(parse_yaml(text, file), file, Path())
 
 
-def _build(data: Any, file: str, folder: Path) -> Config:
+def build_config(data: Any, file: str, folder: Path) -> Config:
+    """Makes a configuration of a decoded document; `file` only names it in errors, relative paths start at `folder`.
+
+    Raises:
+        DocumentError: for the first mistake.
+    """
     data = {} if data is None else data
     validate(data, read_schema("config"), file)
     check(data, file)

@@ -1,0 +1,1 @@
+"""The process: workers, the commit loop, signals, reload, and the orderly end."""
