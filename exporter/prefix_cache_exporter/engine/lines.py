@@ -7,6 +7,7 @@ look-up and a float. Whatever does not look exactly like before goes to the pars
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -22,6 +23,7 @@ Dialect = Literal["text", "openmetrics"]
 
 SUFFIXES = ("_total", "_created", "_bucket", "_sum", "_count", "_gsum", "_gcount", "_info")
 """What a sample name may add to its family's name."""
+_NAME = re.compile("[a-zA-Z_:][a-zA-Z0-9_:]*")
 _KEYWORDS = ("HELP", "TYPE", "UNIT")
 
 _FORGET_ABOVE = 4
@@ -164,8 +166,12 @@ class LineReader:
         remembered = sample.timestamp is None and _number(digits) is not None
         scan.names.add(sample.name)
         if not self.is_candidate(sample.name):
-            if remembered:
-                self._others[text] = sample.name
+            if line.startswith("{") or _NAME.fullmatch(sample.name):
+                if remembered:
+                    self._others[text] = sample.name
+            elif keep_cut:  # a name that only the text parser lets pass; the other will say so
+                scan.cut.append(line)
+                scan.skeleton.append(line)
             return
         key = tuple(sorted((name, value) for name, value in sample.labels.items() if value))
         series = Series(sample.name, MappingProxyType(sample.labels), key)
@@ -187,10 +193,10 @@ class LineReader:
             scan.skeleton.append(line)
 
     def _comment(self, number: int, line: str) -> Comment:
-        families = _parse(number, line)
+        families = _parse(number, line)  # none where a quote swallows the keyword
         words = line.split(None, 2)
-        comment = Comment(None, kept=False)
-        if len(words) == 3 and words[1] in _KEYWORDS:  # noqa: PLR2004  # "#", the keyword, the rest
+        comment = Comment(None, kept=True)  # OpenMetrics knows no free comments; its parser will say so
+        if len(words) == 3 and words[1] in _KEYWORDS and (families or words[1] == "UNIT"):  # noqa: PLR2004  # "#" first
             name = _first_word(words[2])
             metadata = None
             if words[1] == "TYPE":
