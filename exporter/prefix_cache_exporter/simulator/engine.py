@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from .pool import BlockPool
+from .residency import Residency
 
 if TYPE_CHECKING:
     from .requests import Request
+    from .residency import Eviction
     from .rules import Rules
 
 
@@ -29,6 +31,7 @@ class Settings:
         max_model_len: longest sequence in tokens, prompt and generated.
         max_batched_tokens: tokens computed in one step; longer prompts are computed in chunks.
         max_running: requests computed side by side.
+        residency_sample: share of blocks whose lives are sampled, as `--kv-cache-metrics` does; None where it is off.
         block_size_set, blocks_overridden: whether these were given on the command line; the page tells.
     """
 
@@ -37,6 +40,7 @@ class Settings:
     max_model_len: int = 32768
     max_batched_tokens: int = 2048
     max_running: int = 128
+    residency_sample: float | None = None
     block_size_set: bool = False
     blocks_overridden: bool = False
 
@@ -80,6 +84,9 @@ class Observer(Protocol):
 
     def finished(self, request: Request, now: float) -> None:
         """A request generated all its tokens."""
+
+    def evicted(self, eviction: Eviction) -> None:
+        """A sampled block was handed out anew."""
 
 
 @dataclass(slots=True)
@@ -130,7 +137,10 @@ class Engine:
         self.settings = settings
         self.rules = rules
         self.counts = Counts()
-        self.pool = BlockPool(settings.blocks, unhashed_first=rules.unhashed_first)
+        self._residency = None
+        if observer and settings.residency_sample is not None:
+            self._residency = Residency(settings.residency_sample, observer.evicted)
+        self.pool = BlockPool(settings.blocks, unhashed_first=rules.unhashed_first, residency=self._residency)
         self.running: list[Request] = []
         self.waiting: deque[Request] = deque()
         self._observer = observer
@@ -174,6 +184,8 @@ class Engine:
 
     def schedule(self, now: float = 0.0) -> Plan:
         """Decides what the next step computes, and takes the blocks for it."""
+        if self._residency:
+            self._residency.now = now
         self._let_go()
         plan = Plan()
         budget = self._schedule_running(plan)

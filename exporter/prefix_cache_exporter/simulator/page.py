@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from .engine import Engine, Settings
     from .requests import Request
+    from .residency import Eviction
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -67,7 +68,8 @@ class Page:
         PlatformCollector(registry=self._registry)
         ProcessCollector(registry=self._registry)
         for family in _families(version):
-            self._add(family, settings)
+            if not family.get("residency") or settings.residency_sample is not None:
+                self._add(family, settings)
         self._add_cache_config(version, settings, engine)
         self._http = _Http(self._registry)
 
@@ -123,6 +125,13 @@ class Page:
         if not request.family.open:
             self._observe("family_n", request.family.n)
             self._observe("family_longest", request.family.longest)
+
+    def evicted(self, eviction: Eviction) -> None:
+        """A sampled block was handed out anew."""
+        self._observe("block_lifetime", eviction.lifetime)
+        self._observe("block_idle", eviction.idle)
+        for gap in eviction.gaps:
+            self._observe("block_gap", gap)
 
     def _observe(self, name: str, value: float) -> None:
         if (histogram := self._histograms.get(name)) is not None:

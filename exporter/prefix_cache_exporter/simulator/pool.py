@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from .residency import Residency
+
 Hash = bytes | int
 """What blocks are told apart by: chained hashes, or the block numbers of a trace."""
 
@@ -26,13 +28,15 @@ class BlockPool:
         blocks: how many there are, block 0 included; None for a cache without limit.
         unhashed_first: freed blocks without a hash are reused at once, last freed first; otherwise they queue like
             all others.
+        residency: told of the blocks' lives, where they are sampled.
 
     Attributes:
         evictions: cached blocks given up for others so far.
     """
 
-    def __init__(self, blocks: int | None, *, unhashed_first: bool) -> None:
+    def __init__(self, blocks: int | None, *, unhashed_first: bool, residency: Residency | None = None) -> None:
         self._size = blocks
+        self._residency = residency
         self._unhashed_first = unhashed_first
         self._references = [1]
         self._hashes: list[Hash | None] = [None]
@@ -76,6 +80,8 @@ class BlockPool:
             if not references[block]:
                 del self._freed[block]
             references[block] += 1
+            if self._residency:
+                self._residency.used(block)
 
     def allocate(self, count: int) -> list[int]:
         """Hands out blocks, evicting what was longest unused; the caller has looked at `free`."""
@@ -92,6 +98,8 @@ class BlockPool:
                 self._forget(block)
             self._references[block] = 1
             blocks.append(block)
+            if self._residency:
+                self._residency.allocated(block)
         return blocks
 
     def publish(self, blocks: Iterable[int], hashes: Iterable[Hash]) -> None:
@@ -124,6 +132,8 @@ class BlockPool:
         self._hashes = [None] * len(self._hashes)
         self._cached.clear()
         self._twins.clear()
+        if self._residency:
+            self._residency.forget()
         return True
 
     def _forget(self, block: int) -> None:
