@@ -43,6 +43,9 @@ class Inside:
         self.reloads += 1
         return self.mistake
 
+    def status_page(self):
+        return b"<!doctype html>"
+
     def shown_config(self):
         return "engines: []\n"
 

@@ -18,9 +18,11 @@ from prefix_cache_exporter.logs import fields
 from prefix_cache_exporter.recorder import Change, Recorder
 from prefix_cache_exporter.release_board import ReleaseBoard
 from prefix_cache_exporter.state import Store
+from prefix_cache_exporter.status.history import History
+from prefix_cache_exporter.status.page import StatusPage
 from prefix_cache_exporter.web.address import parse_address
 from prefix_cache_exporter.web.server import WebServer
-from prefix_cache_exporter.web.site import site
+from prefix_cache_exporter.web.site import links, site
 from prefix_cache_exporter.web.toolkit import load_web_config
 
 from .crew import BusyError, Crew
@@ -91,16 +93,18 @@ class Sidecar:
         )
         self._board = ReleaseBoard(self.recorder)
         self._crew = Crew(self.recorder)
+        self._history = History(self.recorder)
         self._watch, self._watched = Watch(), time.monotonic()
-        self._housekeeping = Housekeeping(
-            self.recorder, (self._board.publish, self._look_for_changes), config.state.commit_seconds
-        )
+        chores = (self._board.publish, self._history.look, self._look_for_changes)
+        self._housekeeping = Housekeeping(self.recorder, chores, config.state.commit_seconds)
         self._housekeeper = Loop("housekeeping", self._housekeeping, self.count_error)
         self.ledger = LedgerCollector(self.recorder)
         self.runtime: Sequence[Collector] = (_runtime(),) if self._options.runtime_metrics else ()
         prefix, base = prefixes(config)
+        path = config.web.telemetry_path
+        self._status = StatusPage(self.recorder, self._history, version=__version__, links=links(path, base))
         self.web = WebServer(
-            site(self, telemetry_path=config.web.telemetry_path, prefix=prefix, base=base),
+            site(self, telemetry_path=path, prefix=prefix),
             [parse_address(address) for address in config.web.listen_address],
             config.web.config_file,
         )
@@ -126,6 +130,10 @@ class Sidecar:
                 _log.warning("not caught up in time, showing counters all the same")
             self._open = self._ready and (waited or self._crew.caught_up)
         return self._open
+
+    def status_page(self) -> bytes:
+        """The page for a person."""
+        return self._status.render()
 
     def shown_config(self) -> str:
         """The configuration in force, secrets masked."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
-from .http import App, Request, Response, Route, error
-from .landing import landing
+from prefix_cache_exporter.status.page import POLICY
+
+from .http import HTML, App, Request, Response, Route, error
 from .metrics import CaughtUp, MetricsPage
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class Inside(Protocol):
     def is_caught_up(self) -> bool:
         """Whether logs written while the exporter was away have been read."""
 
+    def status_page(self) -> bytes:
+        """The page for a person, as HTML that needs nothing from anywhere."""
+
     def reload(self) -> str | None:
         """Loads the configuration anew. Returns what is wrong with it, or None."""
 
@@ -48,25 +52,27 @@ class Inside(Protocol):
         """Counts an error of the exporter itself."""
 
 
-def site(inside: Inside, *, telemetry_path: str = "/metrics", prefix: str = "", base: str = "") -> App:
+def links(telemetry_path: str = "/metrics", base: str = "") -> list[tuple[str, str]]:
+    """Address and title of every page that a person may want to go to."""
+    return [
+        (f"{base}{telemetry_path}", "Metrics"),
+        (f"{base}/-/healthy", "Health"),
+        (f"{base}/-/ready", "Readiness"),
+        (f"{base}/config", "Configuration"),
+    ]
+
+
+def site(inside: Inside, *, telemetry_path: str = "/metrics", prefix: str = "") -> App:
     """The exporter's pages as a WSGI application.
 
     Args:
         inside: the process.
         telemetry_path: where the metrics are, without the prefix.
         prefix: what every path begins with.
-        base: what links on the landing page begin with, where a proxy changes the path; the prefix by default.
     """
 
     def home(_: Request) -> Response:
-        start = base or prefix
-        links = [
-            (f"{start}{telemetry_path}", "Metrics"),
-            (f"{start}/-/healthy", "Health: the process lives"),
-            (f"{start}/-/ready", "Readiness: configuration and maps are loaded"),
-            (f"{start}/config", "Configuration in force, secrets masked"),
-        ]
-        return landing(inside.version, links)
+        return Response(inside.status_page(), content_type=HTML, headers=(("Content-Security-Policy", POLICY),))
 
     def ready(_: Request) -> Response:
         return Response("ready\n") if inside.is_ready else error(HTTPStatus.SERVICE_UNAVAILABLE, "still loading")
