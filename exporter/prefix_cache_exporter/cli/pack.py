@@ -1,0 +1,66 @@
+"""`pack`: writes rules and dashboards from the catalogue and pack.yaml; `check pack`: reads a pack file only."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+_OK, _FAILED = 0, 1
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds `pack`."""
+    parser = subparsers.add_parser(
+        "pack",
+        help="write recording rules, alerts and dashboards",
+        description="Writes recording rules, alerts and dashboards, generated from the catalogue of measures.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--file", type=Path, metavar="PACK", help="pack file (default: the defaults alone)")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="root of the output (default: here)")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail and show the diff where files differ")
+    parser.set_defaults(run=_pack)
+
+
+def register_check(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds `check pack`."""
+    parser = subparsers.add_parser("pack", help="check a pack file", allow_abbrev=False)
+    parser.add_argument("file", type=Path, metavar="PACK")
+    parser.set_defaults(run=_check)
+
+
+def _pack(args: argparse.Namespace) -> int:
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.pack import producers, settings, writer
+
+    try:
+        chosen = settings.load_settings(args.file) if args.file else settings.default_settings()
+        files = writer.outputs(producers.PRODUCERS, chosen, args.out)
+    except (DocumentError, writer.PackError) as error:
+        print(error, file=sys.stderr)
+        return _FAILED
+    if args.check:
+        drift = writer.drift(files)
+        print(drift, end="")
+        return _FAILED if drift else _OK
+    for path in writer.write(files):
+        print(path)
+    return _OK
+
+
+def _check(args: argparse.Namespace) -> int:
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.pack import producers, settings
+
+    try:
+        chosen = settings.load_settings(args.file)
+        count = sum(len(producer.make(chosen)) for producer in producers.PRODUCERS)
+    except DocumentError as error:
+        print(error, file=sys.stderr)
+        return _FAILED
+    print(f"{args.file}: ok, {count} files to generate")
+    return _OK
