@@ -5,9 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 from collections import Counter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.usage.follow import Follower
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Logs:

@@ -326,7 +326,7 @@ def test_a_name_that_changes_hands_between_look_and_open(tmp_path):
     def opener(path):
         if not swapped:
             swapped.append(path)
-            os.rename(path, path + ".1")
+            logs.rename()
             logs.write(record(2))
         return os.open(path, os.O_RDONLY)
 

@@ -51,12 +51,16 @@ class Batch:
         lost: lines that will never come, by reason.
         lost_files: files that went away or turned unreadable before their end, by reason.
         cursors: positions to store by name; None forgets one.
+        log: names the log that the lines are of, over restarts and rotations.
+        ended: logs to which nothing will be added, after these lines.
     """
 
     lines: list[bytes] = field(default_factory=list)
     lost: Mapping[str, int] = field(default_factory=dict)
     lost_files: Mapping[str, int] = field(default_factory=dict)
     cursors: Mapping[str, bytes | None] = field(default_factory=dict)
+    log: str = ""
+    ended: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -110,6 +114,7 @@ class Follower:
         self._barred: set[File] = set()
         self._noted: Counter[str] = Counter()
         self._stored: dict[str, bytes | None] = {}
+        self._ended: list[str] = []
         self._looked: float | None = None
         self._pipe_unread = files.STANDARD_INPUT in self._patterns
         self._stdin = stdin
@@ -144,8 +149,8 @@ class Follower:
                     if piece is None:
                         break
                     busy = True
-                    yield self._batch(piece)
-            if self._noted or self._stored:
+                    yield self._batch(piece, str(key))
+            if self._noted or self._stored or self._ended:
                 yield self._batch(Piece([]))
             if busy and self._clock() - (self._looked or 0) >= LOOK_SECONDS:
                 self._look()
@@ -155,9 +160,9 @@ class Follower:
         for key in list(self._open):
             self._close(key)
 
-    def _batch(self, piece: Piece) -> Batch:
-        batch = Batch(piece.lines, piece.lost, self._noted, self._stored)
-        self._noted, self._stored = Counter(), {}
+    def _batch(self, piece: Piece, log: str = "") -> Batch:
+        batch = Batch(piece.lines, piece.lost, self._noted, self._stored, log, tuple(self._ended))
+        self._noted, self._stored, self._ended = Counter(), {}, []
         return batch
 
     # Reading.
@@ -432,6 +437,8 @@ class Follower:
 
     def _store(self, key: int, position: Position) -> None:
         self._known[key] = position
+        if position.finished:
+            self._ended.append(str(key))
         if position.file != (-1, -1):  # a pipe cannot be read again
             self._stored[str(key)] = positions.dump(position)
 

@@ -1,0 +1,211 @@
+"""The worker of one usage source: lines to records to counters, each batch one atomic change with its positions."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from prefix_cache_exporter.measures import EXPORTER, USAGE
+from prefix_cache_exporter.recorder import Change
+
+from .count import Tally
+from .record import Duplicate, Fragment, Quarantined, Skipped, UsageRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from prefix_cache_exporter.recorder import Recorder
+
+    from .count import Counting
+    from .follow import Batch, Follower
+    from .merge import Merger, Outcome
+    from .normaliser import Normaliser
+    from .quarantine import QuarantineFile
+    from .sketch import Window
+
+_log = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.5
+"""Logs are looked at this often; new files are looked for every second."""
+LOG, MERGE = "log", "merge"
+"""Kinds of this worker's durable positions; the source's name follows behind a colon."""
+_LABELS = ("source", "provider", "model", "template", "template_revision")
+
+
+class Ingest:
+    """Reads what a source's logs gained and moves the counters by it. Polled from one thread.
+
+    Args:
+        source: the source's name.
+        follower: gives its lines; made from the cursors of `cursor_kind(LOG, source)`.
+        normaliser: reads lines.
+        merger: settles records; its stored parts are loaded here.
+        counting: counts records.
+        recorder: takes the changes.
+        fingerprints: the window of leading fingerprints to publish.
+        quarantine: where the numbers of undecided records go.
+        clock: seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        follower: Follower,
+        normaliser: Normaliser,
+        merger: Merger,
+        counting: Counting,
+        recorder: Recorder,
+        fingerprints: Window | None = None,
+        quarantine: QuarantineFile | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.source = source
+        self._follower, self._normaliser, self._merger = follower, normaliser, merger
+        self._counting, self._recorder, self._fingerprints = counting, recorder, fingerprints
+        self._quarantine, self._clock = quarantine, clock
+        self._last_record: float | None = None
+        self._complained = self._caught_up = False
+        merger.load(recorder.cursors(cursor_kind(MERGE, source)))
+        self._begin()
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything that was in the logs at the start has been counted."""
+        return self._caught_up
+
+    def step(self, *, draining: bool) -> float | None:
+        """One poll, or the last one; returns the seconds until the next, None where none will follow."""
+        if draining:
+            self.drain()
+            return None
+        self.poll()
+        self._caught_up = True
+        return POLL_SECONDS
+
+    def poll(self) -> int:
+        """Takes in everything that is in the logs now and settles what is due. Returns how many lines there were."""
+        return self._run(draining=False)
+
+    def drain(self) -> int:
+        """Reads to the end of every log before the process ends. Records that are still merging stay in the state."""
+        return self._run(draining=True)
+
+    def close(self) -> None:
+        """Closes the log files."""
+        self._follower.close()
+
+    def _run(self, *, draining: bool) -> int:
+        lines = 0
+        for batch in self._follower.poll(draining=draining):
+            self._take(batch)
+            lines += len(batch.lines)
+        now = self._clock()
+        tally = Tally(self.source)
+        self._outcomes(self._merger.settle(now), tally, now)
+        self._apply(tally)
+        self._publish(now)
+        return lines
+
+    def _take(self, batch: Batch) -> None:
+        now = self._clock()
+        tally = Tally(self.source)
+        tally.event("lines", amount=len(batch.lines) + sum(batch.lost.values()))
+        for reason, amount in batch.lost.items():
+            tally.event("lost_lines", reason, amount)
+        for reason, amount in batch.lost_files.items():
+            tally.event("lost_files", reason, amount)
+            _log.warning("%s: %d log file(s) lost: %s", self.source, amount, reason)
+        for line in batch.lines:
+            self._line(line, batch.log, tally, now)
+        for log in batch.ended:
+            self._outcomes(self._merger.end(log), tally, now)
+        self._apply(tally, batch)
+
+    def _line(self, line: bytes, log: str, tally: Tally, now: float) -> None:
+        try:
+            for item in self._normaliser.feed(line):
+                if isinstance(item, Fragment):
+                    self._outcomes(self._merger.add(item, now, log), tally, now)
+                else:
+                    self._skipped(item, tally)
+        except Exception as error:  # noqa: BLE001  # a mistake of ours costs one counted line, never the file
+            tally.event("lost_lines", "internal_error")
+            self._mistake(error)
+
+    def _outcomes(self, outcomes: Iterable[Outcome], tally: Tally, now: float) -> None:
+        for outcome in outcomes:
+            if isinstance(outcome, UsageRecord):
+                self._counting.count(outcome, tally, now)
+                self._last_record = now
+            elif isinstance(outcome, Duplicate):
+                tally.event("duplicate_records")
+            elif isinstance(outcome, Quarantined):
+                tally.event("quarantined_records", outcome.reason)
+                if self._quarantine is not None:
+                    self._quarantine.write(outcome)
+            else:
+                self._skipped(outcome, tally)
+
+    @staticmethod
+    def _skipped(item: Skipped, tally: Tally) -> None:
+        tally.event("lost_lines" if item.kind == "lost" else "ignored_lines", item.reason)
+
+    def _apply(self, tally: Tally, batch: Batch | None = None) -> None:
+        change = Change()
+        tally.flush(change)
+        for name, payload in batch.cursors.items() if batch is not None else ():
+            change.cursor(cursor_kind(LOG, self.source), name, payload)
+        for name, payload in self._merger.changes().items():
+            change.cursor(cursor_kind(MERGE, self.source), name, payload)
+        self._recorder.apply(change)
+
+    def _begin(self) -> None:
+        """Shows the counters that are truly 0 from the start."""
+        tally = Tally(self.source)
+        for family in ("lines", "duplicate_records"):
+            tally.event(family, amount=0)
+        self._apply(tally)
+
+    def _publish(self, now: float) -> None:
+        levels = {
+            "open_records": self._merger.open_records,
+            "log_files": self._follower.files,
+            "log_unread_bytes": self._follower.unread_bytes,
+            "log_readable": self._follower.readable,
+            "log_last_record_timestamp_seconds": self._last_record,
+        }
+        scope = {"source": self.source}
+        for family, level in levels.items():
+            if level is not None:
+                self._recorder.set_gauge(USAGE[family], scope, float(level))
+        if self._fingerprints is not None:
+            found = [
+                (dict(zip(_LABELS[1:], key, strict=True)), distinct, requests)
+                for key, distinct, requests in self._fingerprints.levels(now)
+            ]
+            self._recorder.replace_gauges(
+                USAGE["leading_fingerprints"], scope, [(labels, distinct) for labels, distinct, _ in found]
+            )
+            self._recorder.replace_gauges(
+                USAGE["leading_fingerprint_requests"], scope, [(labels, float(count)) for labels, _, count in found]
+            )
+
+    def _mistake(self, error: Exception) -> None:
+        change = Change()
+        change.add(EXPORTER["internal_errors"], {"worker": f"usage/{self.source}"}, 1)
+        self._recorder.apply(change)
+        if not self._complained:
+            self._complained = True
+            # The kind and place of the mistake only: its text may quote the line.
+            trace = error.__traceback__
+            while trace is not None and trace.tb_next is not None:
+                trace = trace.tb_next
+            place = f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}" if trace is not None else "unknown"
+            _log.error("%s: a line could not be processed: %s in %s", self.source, type(error).__name__, place)
+
+
+def cursor_kind(kind: str, source: str) -> str:
+    """The kind of cursor under which a source's positions are stored."""
+    return f"{kind}:{source}"
