@@ -257,6 +257,12 @@ def test_a_missing_price_falls_back_to_what_the_book_says(book):
     assert book(told).cost(COLD).write == 4 * UNIT
 
 
+def test_a_model_that_lists_writes_has_no_price_for_other_times_to_live(shipped):
+    fields = {"time": NOW, "total": 100, "read": 0, "write": 100, "cache_write_by_ttl": {"1h": 100}}
+    assert shipped.cost(record(model="gpt-6-sol", **fields)) == Unpriced("no_price_for_ttl")
+    assert shipped.cost(record(model="gpt-4o", **fields)).write == 250 * MILLIONTH
+
+
 def test_components_are_priced_by_their_own_models_and_added(shipped):
     big = record(provider="anthropic", model="claude-opus-5", time=NOW, total=100, read=0, output=10)
     small = record(provider="anthropic", model="claude-sonnet-5", time=NOW, total=100, read=0, output=10)

@@ -18,6 +18,7 @@ COMMANDS = (
     "serve",
     "check",
     "usage",
+    "report",
     "demo",
 )
 """Modules of this package, in the order that `--help` lists them.

@@ -159,7 +159,11 @@ class ModelPrices:
                     yield self._resolve(period, change, total)
 
     def _resolve(self, period: _Sheet, change: _Sheet | None, total: int) -> Rates:
-        prices = {**self.book.missing, **period.at(total)}
+        prices = period.at(total)
+        listed = {key.partition(".")[0] for key in prices}
+        prices = {
+            key: price for key, price in self.book.missing.items() if key.partition(".")[0] not in listed
+        } | prices
         factor = Decimal(1)
         if change is not None:
             prices |= change.at(total)

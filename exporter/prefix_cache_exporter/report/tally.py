@@ -1,0 +1,198 @@
+"""Sums over records. Whole numbers throughout: money in trillionths, so that no order of adding changes a result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prefix_cache_exporter.usage.price import Unpriced
+
+from .latency import Durations
+
+if TYPE_CHECKING:
+    from prefix_cache_exporter.usage.price import Cost
+    from prefix_cache_exporter.usage.record import UsageRecord
+
+
+class Money:
+    """Costs in one currency, in trillionths."""
+
+    __slots__ = (
+        "assumed_ttl_tokens",
+        "counterfactual",
+        "output",
+        "output_unknown",
+        "priced",
+        "read",
+        "uncached",
+        "write",
+    )
+
+    def __init__(self) -> None:
+        self.read = self.write = self.uncached = self.output = self.counterfactual = 0
+        self.priced = self.output_unknown = self.assumed_ttl_tokens = 0
+
+    @property
+    def input(self) -> int:
+        """The input cost paid."""
+        return self.read + self.write + self.uncached
+
+    def add(self, cost: Cost) -> None:
+        """Takes in the cost of one record."""
+        self.priced += 1
+        self.read += cost.read
+        self.write += cost.write
+        self.uncached += cost.uncached
+        self.counterfactual += cost.counterfactual
+        self.assumed_ttl_tokens += cost.assumed_ttl_tokens
+        if cost.output is None:
+            self.output_unknown += 1
+        else:
+            self.output += cost.output
+
+    def merge(self, other: Money) -> None:
+        """Adds another sum."""
+        for name in Money.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class Tally:
+    """What a set of records adds up to, by the measure ids of the catalogue's usage plane."""
+
+    __slots__ = (
+        "cached_prompt_tokens",
+        "eligible_cached_tokens",
+        "eligible_requests",
+        "eligible_tokens",
+        "hit_requests",
+        "money",
+        "output_tokens",
+        "output_unknown_requests",
+        "prompt_tokens",
+        "reported_requests",
+        "uncached_prompt_tokens",
+        "unpriced",
+        "unreported_prompt_tokens",
+        "unreported_requests",
+        "written",
+    )
+
+    def __init__(self) -> None:
+        self.reported_requests = self.unreported_requests = self.hit_requests = 0
+        self.prompt_tokens = self.unreported_prompt_tokens = 0
+        self.cached_prompt_tokens = self.uncached_prompt_tokens = 0
+        self.output_tokens = self.output_unknown_requests = 0
+        self.eligible_tokens = self.eligible_cached_tokens = self.eligible_requests = 0
+        self.written: dict[str, int] = {}
+        self.money: dict[str, Money] = {}
+        self.unpriced: dict[str, int] = {}
+
+    @property
+    def requests(self) -> int:
+        """Every request, with or without usage."""
+        return self.reported_requests + self.unreported_requests
+
+    @property
+    def written_prompt_tokens(self) -> int:
+        """Tokens written, whatever their time to live."""
+        return sum(self.written.values())
+
+    @property
+    def input_tokens(self) -> int:
+        """Input tokens of every request whose input is known."""
+        return self.prompt_tokens + self.unreported_prompt_tokens
+
+    def add(self, record: UsageRecord, cost: Cost | Unpriced, eligible: int | None) -> None:
+        """Takes in one record."""
+        total, read = record.total_input_tokens, record.cache_read_tokens
+        if read is None or total is None:
+            self.unreported_requests += 1
+            self.unreported_prompt_tokens += total or 0
+        else:
+            self.reported_requests += 1
+            self.prompt_tokens += total
+            self.cached_prompt_tokens += read
+            if read:
+                self.hit_requests += 1
+            self.uncached_prompt_tokens += record.uncached_input_tokens or 0
+            if record.cache_write_tokens:
+                for ttl, tokens in (record.cache_write_by_ttl or {"unknown": record.cache_write_tokens}).items():
+                    self.written[ttl] = self.written.get(ttl, 0) + tokens
+            if eligible is not None:
+                self.eligible_requests += 1
+                self.eligible_tokens += eligible
+                self.eligible_cached_tokens += min(read, eligible)
+        if record.output_tokens is None:
+            self.output_unknown_requests += 1
+        else:
+            self.output_tokens += record.output_tokens
+        if isinstance(cost, Unpriced):
+            self.unpriced[cost.reason] = self.unpriced.get(cost.reason, 0) + 1
+            return
+        money = self.money.get(cost.currency)
+        if money is None:
+            money = self.money[cost.currency] = Money()
+        money.add(cost)
+
+    def merge(self, other: Tally) -> None:
+        """Adds another sum."""
+        for name in Tally.__slots__:
+            if name not in {"written", "money", "unpriced"}:
+                setattr(self, name, getattr(self, name) + getattr(other, name))
+        for ttl, tokens in other.written.items():
+            self.written[ttl] = self.written.get(ttl, 0) + tokens
+        for reason, count in other.unpriced.items():
+            self.unpriced[reason] = self.unpriced.get(reason, 0) + count
+        for currency, money in other.money.items():
+            self.money.setdefault(currency, Money()).merge(money)
+
+    def measure(self, id_: str, currency: str | None = None) -> int:
+        """A measure of the catalogue by its id; those of money need the currency."""
+        if id_ in {"input_cost", "counterfactual_input_cost", "output_cost"}:
+            money = self.money.get(currency or "") or Money()
+            return {
+                "input_cost": money.input,
+                "counterfactual_input_cost": money.counterfactual,
+                "output_cost": money.output,
+            }[id_]
+        value: int = getattr(self, id_)
+        return value
+
+
+Outcome = tuple[str, str]
+"""How a request ended, and whether it was a first attempt or a retry."""
+_MODELS = 64
+"""Models per group whose break-even is shown."""
+
+
+class Group:
+    """One line of the report: tallies by outcome, so that failed, cancelled and retried requests stay apart."""
+
+    __slots__ = ("durations", "models", "outcomes", "ttft")
+
+    def __init__(self) -> None:
+        self.outcomes: dict[Outcome, Tally] = {}
+        self.ttft, self.durations = Durations(), Durations()
+        self.models: dict[tuple[str, str | None], float | None] = {}
+
+    def add(self, record: UsageRecord, cost: Cost | Unpriced, eligible: int | None) -> None:
+        """Takes in one record."""
+        outcome = (record.status, record.extra.get("attempt", record.attempt))
+        tally = self.outcomes.get(outcome)
+        if tally is None:
+            tally = self.outcomes[outcome] = Tally()
+        tally.add(record, cost, eligible)
+        model = (record.provider, record.model)
+        if model in self.models or len(self.models) < _MODELS:
+            self.models[model] = record.time
+        if record.ttft_seconds is not None:
+            self.ttft.add(record.ttft_seconds)
+        if record.duration_seconds is not None:
+            self.durations.add(record.duration_seconds)
+
+    @property
+    def whole(self) -> Tally:
+        """All outcomes together."""
+        whole = Tally()
+        for tally in self.outcomes.values():
+            whole.merge(tally)
+        return whole
