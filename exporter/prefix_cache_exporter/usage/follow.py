@@ -288,13 +288,20 @@ class Follower:
             del self._open[key], self._by_file[one.file], self._known[key]
             match = files.Match(one.path, one.file, one.log.content.stamp())
             try:
-                self._settle(match, one.log.content.reopened())
+                content = one.log.content.reopened()
             except UnreadableError as error:
                 self._refuse(self._new(files.family(match.path), match.file), error.reason, match)
+            else:
+                self._settle(match, content)
         return one.judged
 
     def _settle(self, match: Match, content: Content) -> None:
-        key = self._recognise(match, content)
+        try:
+            key = self._recognise(match, content)
+        except UnreadableError as error:
+            content.close()
+            self._refuse(self._new(files.family(match.path), match.file), error.reason, match)
+            return
         if key is not None:
             self._follow(key, content, match.file, match.path)
         else:
