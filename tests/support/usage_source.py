@@ -12,7 +12,7 @@ from prefix_cache_exporter.release import Release
 from prefix_cache_exporter.state import Store
 from prefix_cache_exporter.usage.maps import MapBook
 from prefix_cache_exporter.usage.price import PriceBook
-from prefix_cache_exporter.usage.sources import build_ingest
+from prefix_cache_exporter.usage.sources import build_ingest, read_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,9 +44,11 @@ class Source:
             expire_seconds=3600,
             clock=lambda: self.now,
         )
+        source = UsageSource(**self.options)
         self.ingest = build_ingest(
-            UsageSource(**self.options),
-            maps=self.maps,
+            source,
+            usage_map=self.maps.get(source.format),
+            key=read_key(source.namespaces.key_file) if source.namespaces.key_file else b"",
             recorder=self.recorder,
             release=lambda: self.release,
             prices=PRICES,

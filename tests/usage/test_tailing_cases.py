@@ -213,6 +213,8 @@ def test_b50_the_last_lines_before_the_end(tmp_path):
             case "sigterm":
                 before = source.total("requests")
             case "target_stops":
+                assert source.ingest.step(draining=True) == 0.25
+                source.now += 2.1
                 assert source.ingest.step(draining=True) is None
     source.recorder.commit()
     assert source.total("requests") - (before or 0) == 3

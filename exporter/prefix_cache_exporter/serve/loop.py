@@ -102,8 +102,11 @@ class Loop:
             began = time.monotonic()
             pause = self._step()
             if pause is None:
-                return
+                break
             self._wake.wait(max(0.0, pause - (time.monotonic() - began)))
+        close = getattr(self._steps, "close", None)
+        if close is not None:
+            close()
 
     def _step(self) -> float | None:
         try:

@@ -10,6 +10,7 @@ from prefix_cache_exporter.engine.poller import EnginePoller
 from .crew import Post
 from .loop import Loop
 from .releases import SourceReleases
+from .usage_posts import usage_posts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ def posts(config: Config, recorder: Recorder, board: ReleaseBoard, on_error: Cal
         releases = SourceReleases(source.name, source.release or config.release, board)
         wants = (source, source.release or config.release)
         found[source.name] = Post(wants, partial(_engine, source, recorder, releases, on_error))
-    return found
+    return found | usage_posts(config, recorder, board, on_error)
 
 
 def _engine(

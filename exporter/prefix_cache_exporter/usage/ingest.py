@@ -13,7 +13,7 @@ from .count import Tally
 from .record import Duplicate, Fragment, Quarantined, Skipped, UsageRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from prefix_cache_exporter.recorder import Recorder
 
@@ -28,6 +28,10 @@ _log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.5
 """Logs are looked at this often; new files are looked for every second."""
+STEP_SECONDS = 1.0
+"""So long a step reads at most, however much there is."""
+QUIET_SECONDS = 2.0
+"""Logs that gained nothing for so long are drained."""
 LOG, MERGE = "log", "merge"
 """Kinds of this worker's durable positions; the source's name follows behind a colon."""
 _LABELS = ("source", "provider", "model", "template", "template_revision")
@@ -46,6 +50,7 @@ class Ingest:
         fingerprints: the window of leading fingerprints to publish.
         quarantine: where the numbers of undecided records go.
         clock: seconds since 1970.
+        monotonic: seconds that never go back.
     """
 
     def __init__(
@@ -60,11 +65,14 @@ class Ingest:
         fingerprints: Window | None = None,
         quarantine: QuarantineFile | None = None,
         clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.source = source
+        self._monotonic, self._busy_at = monotonic, monotonic()
         self._follower, self._normaliser, self._merger = follower, normaliser, merger
         self._counting, self._recorder, self._fingerprints = counting, recorder, fingerprints
         self._quarantine, self._clock = quarantine, clock
+        self._reading: Iterator[Batch] | None = None
         self._last_record: float | None = None
         self._complained = self._caught_up = False
         merger.load(recorder.cursors(cursor_kind(MERGE, source)))
@@ -76,31 +84,49 @@ class Ingest:
         return self._caught_up
 
     def step(self, *, draining: bool) -> float | None:
-        """One poll, or the last one; returns the seconds until the next, None where none will follow."""
-        if draining:
+        """One poll; returns the seconds until the next, None where none will follow.
+
+        Draining goes on until the logs have been quiet for a while: whoever writes them may be ending, too
+        (open-telemetry/opentelemetry-operator#4065).
+        """
+        now = self._monotonic()
+        lines = self._run(self._monotonic() + STEP_SECONDS)
+        if self._reading is not None:
+            return 0.0  # there is more: the worker only looks whether it shall end
+        self._caught_up = True
+        if lines or not draining:
+            self._busy_at = now
+        elif now - self._busy_at >= QUIET_SECONDS:
             self.drain()
             return None
-        self.poll()
-        self._caught_up = True
-        return POLL_SECONDS
+        return POLL_SECONDS / 2 if draining else POLL_SECONDS
 
     def poll(self) -> int:
         """Takes in everything that is in the logs now and settles what is due. Returns how many lines there were."""
-        return self._run(draining=False)
+        return self._run(None)
 
     def drain(self) -> int:
         """Reads to the end of every log before the process ends. Records that are still merging stay in the state."""
-        return self._run(draining=True)
+        lines = self._run(None)
+        self._reading = self._follower.poll(draining=True)
+        return lines + self._run(None)
 
     def close(self) -> None:
         """Closes the log files."""
         self._follower.close()
 
-    def _run(self, *, draining: bool) -> int:
+    def _run(self, until: float | None) -> int:
+        """Reads on, until a moment if given; what is left then is read next."""
         lines = 0
-        for batch in self._follower.poll(draining=draining):
+        if self._reading is None:
+            self._reading = self._follower.poll()
+        for batch in self._reading:
             self._take(batch)
             lines += len(batch.lines)
+            if until is not None and self._monotonic() >= until:
+                break
+        else:
+            self._reading = None
         now = self._clock()
         tally = Tally(self.source)
         self._outcomes(self._merger.settle(now), tally, now)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from prefix_cache_exporter.documents import DocumentError
+
 from .count import Counting
 from .eligible import Eligibility
 from .follow import Follower
@@ -24,27 +26,15 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.release import Release
 
     from .inventory import Inventory
-    from .maps import MapBook
+    from .maps import UsageMap
     from .price import PriceBook
-
-
-class KeyFileError(ValueError):
-    """A key file that gives no key.
-
-    Attributes:
-        path: the file.
-        got: what was found.
-    """
-
-    def __init__(self, path: Path, got: str) -> None:
-        self.path, self.got = path, got
-        super().__init__(f"{path}: namespaces.key_file: got {got}, expected a file with a key in it")
 
 
 def build_ingest(
     source: UsageSource,
     *,
-    maps: MapBook,
+    usage_map: UsageMap,
+    key: bytes = b"",
     recorder: Recorder,
     release: Callable[[], Release],
     prices: PriceBook | None = None,
@@ -54,12 +44,17 @@ def build_ingest(
 ) -> Ingest:
     """Puts the worker of one usage source together.
 
-    Raises:
-        KeyFileError: where the key of hashed namespaces cannot be read.
-        UnknownFormatError: where no map describes the source's format.
+    Args:
+        source: its configuration.
+        usage_map: the map of its format.
+        key: keys the hashes of tenants and ids.
+        recorder: takes its numbers, and has its positions.
+        release: gives the release in force.
+        prices: prices of tokens; None where costs are not wanted.
+        inventory: the registered shared prefixes.
+        clock: seconds since 1970.
+        monotonic: seconds that never go back.
     """
-    usage_map = maps.get(source.format)
-    key = b"" if source.namespaces.key_file is None else read_key(source.namespaces.key_file)
     fingerprints = Window(source.fingerprint_window_seconds) if "leading_fingerprint" in source.fields else None
     return Ingest(
         source.name,
@@ -95,6 +90,7 @@ def build_ingest(
         fingerprints=fingerprints,
         quarantine=None if source.quarantine_file is None else QuarantineFile(source.quarantine_file),
         clock=clock,
+        monotonic=monotonic,
     )
 
 
@@ -102,12 +98,12 @@ def read_key(path: Path) -> bytes:
     """The key in a file, without the newline that editors add.
 
     Raises:
-        KeyFileError: where the file cannot be read or is empty.
+        DocumentError: where the file cannot be read or is empty.
     """
     try:
         key = path.read_bytes().strip()
     except OSError as error:
-        raise KeyFileError(path, (error.strerror or "an error").lower()) from error
+        raise DocumentError(str(path), "file", (error.strerror or "an error").lower(), "a readable file") from error
     if not key:
-        raise KeyFileError(path, "an empty file")
+        raise DocumentError(str(path), "file", "nothing", "a key")
     return key[:KEY_LIMIT]
