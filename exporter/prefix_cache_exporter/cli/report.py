@@ -65,7 +65,6 @@ def _run(args: argparse.Namespace) -> int:
     from prefix_cache_exporter.report.billing import BillingError  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.maps import UnknownFormatError  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.paths import PathError  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.sources import KeyFileError  # noqa: PLC0415  # when run
 
     try:
         return _report(args)
@@ -75,7 +74,7 @@ def _run(args: argparse.Namespace) -> int:
     except (UnknownFormatError, PathError) as error:
         print(f"prefix-cache-exporter report: {error}", file=sys.stderr)
         return 2
-    except (DocumentError, BillingError, KeyFileError) as error:
+    except (DocumentError, BillingError) as error:
         print(error, file=sys.stderr)
     except OSError as error:
         print(f"{error.filename}: {(error.strerror or 'an error').lower()}", file=sys.stderr)
