@@ -165,6 +165,17 @@ def test_declared_without_samples_is_on_the_page():
     assert page.names == {"a", "b"}
 
 
+def test_labels_are_as_they_stand_also_where_they_say_nothing():
+    reader = PageReader(["a"])
+    for text, labels in (('a{x=""} 1\n', {"x": ""}), ("a 1\n", {}), ('a{x=""} 1\n', {"x": ""})):
+        assert reader.read(text.encode(), TEXT).families["a"].samples[0].labels == labels
+
+
+def test_a_help_alone_does_not_say_what_a_family_is_made_of():
+    page = read('# HELP h Heights.\nh_bucket{le="+Inf"} 2\nh_sum 1\nh_count 2\nh_max 3\n', "h")
+    assert [sample.name for sample in page.families["h"].samples] == ["h_bucket", "h_sum", "h_count"]
+
+
 def test_interleaved_and_repeated_families_are_one():
     page = read(
         "# TYPE test_a counter\n"
@@ -297,6 +308,7 @@ def test_doubles_of_families_that_nobody_asked_for_do_no_harm():
         ("a 1\n\n# EOF\n", "malformed: line 2: blank"),
         ("a  1\n# EOF\n", "malformed: "),
         ("a 1 \n# EOF\n", "malformed: "),
+        ('a{b="1"}23\n# EOF\n', "malformed: a line that can be read in two ways"),
         ("# TYPE a untyped\na 1\n# EOF\n", "malformed: Invalid TYPE for metric: # TYPE a untyped"),
         ("# TYPE a counter\na 1\n# EOF\n", "malformed: Clashing name: a"),
         ("# TYPE a counter\na_total -1\n# EOF\n", "malformed: Counter-like samples cannot be negative: a_total -1"),

@@ -31,14 +31,16 @@ _FORGET_ABOVE = 4
 _FORGET_FLOOR = 4_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Series:
-    """One series of a candidate family; equal series are the same object within a reader."""
+    """One series of a candidate family."""
 
     name: str
     labels: Mapping[str, str]
     key: tuple[tuple[str, str], ...]
     """Labels in name order, without those of empty value: to Prometheus they are absent."""
+    identity: int
+    """Equal for series of the same name and key, within a reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class LineReader:
         self._series: dict[str, Series] = {}
         self._others: dict[str, str] = {}
         self._comments: dict[str, Comment] = {}
-        self._interned: dict[tuple[str, tuple[tuple[str, str], ...]], Series] = {}
+        self._identities: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
         self._candidates: dict[str, bool] = {}
 
     def scan(self, lines: list[str], *, keep_cut: bool) -> Scan:
@@ -148,7 +150,7 @@ class LineReader:
     def _forget(self, lines: int) -> None:
         bound = max(_FORGET_FLOOR, _FORGET_ABOVE * lines)
         if len(self._series) + len(self._others) + len(self._comments) > bound:
-            for memory in (self._series, self._others, self._comments, self._interned, self._candidates):
+            for memory in (self._series, self._others, self._comments, self._identities, self._candidates):
                 memory.clear()
 
     def _read(self, number: int, line: str, scan: Scan, *, keep_cut: bool) -> None:
@@ -174,8 +176,8 @@ class LineReader:
                 scan.skeleton.append(line)
             return
         key = tuple(sorted((name, value) for name, value in sample.labels.items() if value))
-        series = Series(sample.name, MappingProxyType(sample.labels), key)
-        series = self._interned.setdefault((sample.name, key), series)
+        identity = self._identities.setdefault((sample.name, key), len(self._identities))
+        series = Series(sample.name, MappingProxyType(sample.labels), key, identity)
         if remembered:
             self._series[text] = series
         scan.series.append(series)

@@ -41,8 +41,9 @@ def owner_of(name: str, types: Mapping[str, str], wanted: Collection[str]) -> Ow
         return Owner(name, f"{name}_total" if types[name] == "counter" else name)
     for suffix, having in _PARTS.items():
         base = name.removesuffix(suffix)
-        # Without a declaration only the name tells, and `_sum` may be a gauge's own.
-        if base != name and (types[base] in having if base in types else suffix == "_total" or base in wanted):
+        type_ = types.get(base, "unknown")
+        # Without a type only the name tells, and `_sum` may be a gauge's own.
+        if base != name and (type_ in having or (type_ == "unknown" and base in wanted)):
             return Owner(base, name)
     return Owner(name, name)
 

@@ -51,6 +51,10 @@ class Validator:
             families = list(text_string_to_metric_families(text))  # type: ignore[no-untyped-call]  # it has no types
         except (AttributeError, LookupError, TypeError) as error:  # the parser's own slips over odd lines
             raise ValueError(f"{type(error).__name__} in the parser") from error
+        # Where white space is missing, both dialects' parsers find a number, but not the same one.
+        found = [float(sample.value) for family in families for sample in family.samples]
+        if [*map(repr, found)] != [*map(repr, scan.values)]:
+            raise ValueError("a line that can be read in two ways")
         if self._learn(scan, families):
             self._skeleton = scan.skeleton
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import itemgetter
 from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -81,10 +80,12 @@ class Page:
     Attributes:
         families: the wanted families that are on the page, also those declared without samples.
         names: every family on the page, named as in `families`.
+        format: the body's format. Which one vLLM answers tells its front ends apart.
     """
 
     families: Mapping[str, PageFamily]
     names: frozenset[str]
+    format: Dialect = "text"
 
 
 class PageReader:
@@ -118,7 +119,7 @@ class PageReader:
         dialect = dialect_of(text, content_type)
         lines = _whole_lines(text, dialect)
         with self._lock:
-            page = self._assemble(self._scan(lines, dialect))
+            page = self._assemble(self._scan(lines, dialect), dialect)
         if not page.names:
             raise PageError("empty", "no families")
         return page
@@ -129,7 +130,7 @@ class PageReader:
             scan = self._lines.scan(lines, keep_cut=openmetrics)
         except LineError as error:
             raise PageError("malformed", str(error)) from error
-        if len(set(scan.series)) < len(scan.series):
+        if len({series.identity for series in scan.series}) < len(scan.series):
             raise PageError("duplicate", f"{_first_twice(scan.series)} stands twice")
         if openmetrics:
             if scan.blank:
@@ -140,7 +141,7 @@ class PageReader:
                 raise PageError("malformed", _one_line(error)) from error
         return scan
 
-    def _assemble(self, scan: Scan) -> Page:
+    def _assemble(self, scan: Scan, dialect: Dialect) -> Page:
         types, helps = self._declarations(scan)
         if types != self._types:
             self._types, self._owners = types, {}
@@ -170,7 +171,7 @@ class PageReader:
         }
         names = {name for name in types if name.removesuffix("_created") not in types or not name.endswith("_created")}
         names.update(owner.family for owner in owners.values())
-        return Page(MappingProxyType(families), frozenset(names))
+        return Page(MappingProxyType(families), frozenset(names), dialect)
 
     def _declarations(self, scan: Scan) -> tuple[dict[str, str], dict[str, str]]:
         """Types and helps by family name. The first of each counts; types of wanted families may not differ."""
@@ -238,8 +239,8 @@ def _whole_lines(text: str, dialect: Dialect) -> list[str]:
 
 
 def _first_twice(series: list[Series]) -> str:
-    twice = max(Counter(series).items(), key=itemgetter(1))[0]
-    return twice.name + "".join(f" {name}={value!r}" for name, value in twice.key)
+    [(name, key), _] = Counter((each.name, each.key) for each in series).most_common(1)[0]
+    return name + "".join(f" {label}={value!r}" for label, value in key)
 
 
 def _one_line(error: Exception) -> str:
