@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.usage.contents import Pipe, UnreadableError, open_content
+from prefix_cache_exporter.usage.contents import Gzip, Pipe, UnreadableError, open_content
 from prefix_cache_exporter.usage.log import Log, ReplacedError
 from prefix_cache_exporter.usage.positions import Position
 from prefix_cache_exporter.usage.record import Duplicate, Fragment, Quarantined, Skipped, UsageRecord
@@ -113,6 +113,8 @@ class Reading:
                 if self._progress is not None:
                     self._progress(self.bytes, self.lines)
                 if last:
+                    if isinstance(content, Gzip) and not content.complete:
+                        self.unreadable[path] = "truncated"
                     return
         except UnreadableError as error:
             self.unreadable[path] = error.reason
