@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 CHECKS = (
     "serve",
     "inventory",
+    "usage",
 )
 """Command modules with a `register_check(subparsers)`, which adds one `check …` and sets its default `run`."""
 

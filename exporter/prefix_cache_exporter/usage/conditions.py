@@ -39,15 +39,17 @@ class Test:
         value = first(self.paths, record, usage)
         if self.test == "present":
             return (value is not None) is self.operand
-        if value is None:
-            return False
+        return value is not None and self.passes(value)
+
+    def passes(self, value: Any) -> bool:
+        """Whether a value that is there passes a test other than `present`."""
         if self.test == "empty":
             return (value in ([], {}, "")) is self.operand
         if self.test == "at_least":
-            return _number(value) >= self.operand
+            return _number(value) >= float(self.operand)
         if self.test == "contains":
-            return isinstance(value, str) and self.operand.casefold() in value.casefold()
-        known = _plain(value) in self.operand
+            return isinstance(value, str) and str(self.operand).casefold() in value.casefold()
+        known: bool = _plain(value) in self.operand
         return known if self.test == "any_of" else not known
 
 

@@ -1,9 +1,10 @@
 """Fragments to settled records: events of a stream and repeated lines merge by id, field by field.
 
 A later value that is not null wins, an explicit 0 included, and nothing is ever added: usage in stream events is
-cumulative (https://github.com/envoyproxy/ai-gateway/issues/2279,
-https://github.com/BerriAI/litellm/pull/40743). A record settles when its format says that nothing more follows, or after it has been silent for a while; repeats of a settled one are
-duplicates. Without an id each record is distinct, save for events of a stream that follow one another in a file.
+cumulative (https://github.com/envoyproxy/ai-gateway/issues/2279, https://github.com/BerriAI/litellm/pull/40743). A
+record settles when its format says that nothing more follows, or after it has been silent for a while; repeats of a settled
+one are duplicates. Without an id each record is distinct, save for events of a stream that follow one another in a
+file.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class Merger:
         self._open: dict[bytes, Open] = {}
         self._scopes: dict[str, Scope] = {}
         self._serial = 0
-        self._seen = Seen(dedupe_records, KEY_BYTES)
+        self.seen = Seen(dedupe_records, KEY_BYTES)
         self._changed = False
 
     @property
@@ -127,7 +128,7 @@ class Merger:
         if self._map.cumulative and not self._increase(fragment, scope):
             return (_DUPLICATE,)
         if stream is None:
-            if fragment.key is not None and not self._seen.add(fragment.key):
+            if fragment.key is not None and not self.seen.add(fragment.key):
                 return (_DUPLICATE,)
             return (self._resolve(fragment, open_end=False),)
         return self._merge(fragment, stream, now, scope)
@@ -158,7 +159,7 @@ class Merger:
 
     def changes(self) -> dict[str, bytes | None]:
         """What to store so that a kill loses nothing: parts that changed since the last call, None for gone ones."""
-        changed = self._seen.changes()
+        changed = self.seen.changes()
         if self._changed:
             # The raw id goes no further: a record that was open over a restart has none.
             held = {
@@ -175,32 +176,39 @@ class Merger:
         Raises:
             msgspec.DecodeError: where they are not what `changes` gave.
         """
-        self._seen.load(parts)
+        self.seen.load(parts)
         if "merging" in parts:
             state = msgspec.msgpack.decode(parts["merging"], type=_State)
             self._open, self._scopes, self._serial = state.opened, state.scopes, state.serial
 
     def _merge(self, fragment: Fragment, stream: Stream, now: float, scope: str) -> tuple[Outcome, ...]:
-        settled: list[Outcome] = []
         key = fragment.key
         if key is None:
-            if not stream.sequential:
-                return (self._resolve(fragment, open_end=False),)
-            place = self._scope(scope)
-            held = self._open.get(place.current) if place.current is not None else None
-            if held is None or fragment.starts or _begins_anew(held.fragment, fragment, stream):
-                if held is not None and place.current is not None:
-                    settled.append(self._close(place.current))
-                if not (stream.any_opens or fragment.starts or fragment.seen):
-                    return (*settled, _ORPHAN)
-                self._serial += 1
-                place.current = self._serial.to_bytes(8, "big")
-            key = place.current
-        elif key in self._seen:
+            return self._merge_nameless(fragment, stream, now, scope)
+        if key in self.seen:
             return (_DUPLICATE,)
-        elif stream.sequential:
+        if stream.sequential:
             self._scope(scope).current = key
-        assert key is not None  # noqa: S101  # for mypy: a sequential stream has just been given one
+        return self._lay(key, fragment, now)
+
+    def _merge_nameless(self, fragment: Fragment, stream: Stream, now: float, scope: str) -> tuple[Outcome, ...]:
+        """A line without id: of the stream that its file is in the middle of, or a request of its own."""
+        if not stream.sequential:
+            return (self._resolve(fragment, open_end=False),)
+        place = self._scope(scope)
+        key = place.current
+        held = self._open.get(key) if key is not None else None
+        if key is not None and held is not None and not _begins_anew(held.fragment, fragment, stream):
+            return self._lay(key, fragment, now)
+        before = (self._close(key),) if key is not None and held is not None else ()
+        if not (stream.any_opens or fragment.starts or fragment.seen):
+            return (*before, _ORPHAN)
+        self._serial += 1
+        place.current = key = self._serial.to_bytes(8, "big")
+        return (*before, *self._lay(key, fragment, now))
+
+    def _lay(self, key: bytes, fragment: Fragment, now: float) -> tuple[Outcome, ...]:
+        """Lays a fragment over what is known of its request; gives what settles by it."""
         self._changed = True
         held = self._open.pop(key, None)
         if held is None:
@@ -210,16 +218,16 @@ class Merger:
             held.touched = now
         self._open[key] = held  # at the end: the front has been silent longest
         if held.fragment.complete:
-            settled.append(self._close(key))
-        elif len(self._open) > self._open_records:
-            settled.append(self._close(next(iter(self._open))))
-        return tuple(settled)
+            return (self._close(key),)
+        if len(self._open) > self._open_records:
+            return (self._close(next(iter(self._open))),)
+        return ()
 
     def _close(self, key: bytes) -> UsageRecord | Quarantined:
         held = self._open.pop(key)
         self._changed = True
         if len(key) == KEY_BYTES:
-            self._seen.add(key)
+            self.seen.add(key)
         stream = self._map.stream
         return self._resolve(
             held.fragment, open_end=stream is not None and stream.unfinished_is_partial and not held.fragment.closed
@@ -247,7 +255,7 @@ class Merger:
     def _increase(self, fragment: Fragment, scope: str) -> bool:
         """Turns sums over the file so far into one request's numbers; whether there is anything new.
 
-        A file that repeats another's history (a fork or a resumed session) repeats its sums, so the key is made of them:
+        A file that repeats another's history (a fork or a resumed session) repeats its sums, so they make the key:
         https://github.com/ccusage/ccusage/issues/1288. Only a session's first request could look the same by chance.
         """
         place = self._scope(scope)
@@ -294,13 +302,13 @@ def overlay(held: Fragment, later: Fragment) -> None:
 
 
 def _begins_anew(held: Fragment, later: Fragment, stream: Stream) -> bool:
-    """Whether a line without id belongs to another request than the one before it.
+    """Whether a line without id belongs to another request than the lines before it.
 
     Where the format marks beginnings, only they count. Elsewhere counts never fall within a request, its prompt has one
     length, and nothing but usage follows usage.
     """
-    if stream.starts.parts:
-        return False
+    if later.starts or stream.starts.parts:
+        return later.starts
     if held.closed and not later.seen:
         return True
     pairs = ((held.output, later.output), (held.total, later.total))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ class Normaliser:
         self._provider = provider
         self._models = dict(models or {})
         self._protect = protect
-        self._hash_key = hash_key
+        self._digest = digester(hash_key)
         self._keep_raw = keep_raw
         self._decode = msgspec.json.Decoder().decode
 
@@ -110,7 +111,9 @@ class Normaliser:
         if fragment.model is not None and self._models:
             fragment.model = self._models.get(fragment.model, fragment.model)
         if fragment.id is not None:
-            fragment.key = self.key(fragment.id, fragment.status if usage_map.identity_has_status else None)
+            fragment.key = self.key(
+                fragment.id, (fragment.status or usage_map.default_status) if usage_map.identity_has_status else None
+            )
         if fragment.extra is not None and self._protect is not None:
             fragment.extra = self._protect(fragment.extra)
         if self._keep_raw and fragment.bad:
@@ -119,5 +122,10 @@ class Normaliser:
 
     def key(self, *parts: str | None) -> bytes:
         """What stands for an id wherever it is kept."""
-        text = "\0".join(part or "" for part in parts)
-        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES, key=self._hash_key).digest()
+        text = "\0".join(part for part in parts if part is not None)
+        return self._digest(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def digester(key: bytes = b"") -> Callable[[bytes], blake2b]:
+    """The hash that stands for ids; keyed where a key is given."""
+    return partial(blake2b, digest_size=KEY_BYTES, key=key) if key else partial(blake2b, digest_size=KEY_BYTES)

@@ -88,7 +88,7 @@ def read(f: Fragment, usage_map: UsageMap, override: bool | None) -> Reading:
     if reads is None and f.uncached is not None and rule != EXCLUSIVE and override is not False:
         reads = f.input - f.uncached - (write or 0)  # DeepSeek's miss: what is left of the prompt was hit
         reads = reads if reads >= 0 else None
-    fit = _fit(f, usage_map, reads or 0, write or 0)
+    fit = _fit(f, usage_map, rule if override is None else INCLUSIVE if override else EXCLUSIVE, reads or 0, write or 0)
     gateway = f.gateway if f.gateway is not None else usage_map.gateway is True
     anomalies: tuple[str, ...] = ()
     if override is not None:
@@ -115,8 +115,8 @@ class Fit(NamedTuple):
     output: int | None
 
 
-def _fit(f: Fragment, usage_map: UsageMap, reads: int, write: int) -> Fit:
-    """Tries the readings of reasoning and tool tokens; the format's own first, and an agreeing one wins."""
+def _fit(f: Fragment, usage_map: UsageMap, rule: str, reads: int, write: int) -> Fit:
+    """Tries the readings of reasoning and tool tokens: one that fits the rule wins, then any that fits, then the usual."""
     base, output = f.input or 0, f.output
     more = f.extra_output or 0
     reasoning = f.reasoning or 0
@@ -125,7 +125,7 @@ def _fit(f: Fragment, usage_map: UsageMap, reads: int, write: int) -> Fit:
     )
     extras = (f.extra_input, 0) if f.extra_input else (0,)
     reported = None if (usage_map.total_ignored if f.total_ignored is None else f.total_ignored) else f.total
-    best: Fit | None = None
+    best, best_rank = None, 3
     for extra in extras:
         for outside in outsides:
             outs = (
@@ -138,13 +138,16 @@ def _fit(f: Fragment, usage_map: UsageMap, reads: int, write: int) -> Fit:
             inclusive, exclusive = left == total, left == total + reads + write
             beside = left == total + write
             fit = Fit(reported is not None, inclusive, exclusive, beside, reads, write, total, extra, outs)
-            if inclusive or exclusive:
-                return fit
-            best = best or fit
-    return best if best is not None else Fit(False, False, False, False, reads, write, base, 0, output)
+            rank = 0 if (exclusive if rule == EXCLUSIVE else inclusive) else 1 if inclusive or exclusive else 2
+            if best is None or rank < best_rank:
+                best, best_rank = fit, rank
+    assert best is not None  # noqa: S101  # for mypy: there is always a first reading
+    return best
 
 
-def _choose(rule: str, fit: Fit, usage_map: UsageMap, gateway: bool) -> tuple[str, str, tuple[str, ...]]:
+def _choose(  # noqa: PLR0911  # one line per case
+    rule: str, fit: Fit, usage_map: UsageMap, gateway: bool
+) -> tuple[str, str, tuple[str, ...]]:
     """The rule to apply, the quality that follows, and what was odd."""
     cached = fit.cached + fit.written
     only_inclusive = fit.known and fit.inclusive and not fit.exclusive
@@ -188,7 +191,7 @@ def _by_total(
     return BY_TOTAL, "ambiguous", ()
 
 
-def _apply(
+def _apply(  # noqa: PLR0917  # the numbers of one reading
     rule: str,
     quality: str,
     anomalies: tuple[str, ...],

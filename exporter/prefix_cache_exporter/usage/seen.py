@@ -44,6 +44,21 @@ class Seen:
             self._turn()
         return True
 
+    @property
+    def keys(self) -> set[bytes]:
+        """The keys themselves. Whoever adds one says so to `added` before anything else happens."""
+        return self._keys
+
+    def added(self, keys: list[bytes]) -> None:
+        """Takes note of new keys that stand in `keys` already, in order."""
+        while keys:
+            room = _SEGMENT - len(self._newest)
+            self._newest += keys[:room]
+            keys = keys[room:]
+            self._changed.add(self._number)
+            if len(self._newest) >= _SEGMENT:
+                self._turn()
+
     def _turn(self) -> None:
         self._number += 1
         self._newest = self._segments[self._number] = []

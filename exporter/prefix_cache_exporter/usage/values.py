@@ -13,10 +13,10 @@ MOST_TOKENS: Final = 2**53
 _WHOLE = re.compile(r"\s*([+-]?\d{1,19})(?:\.0*)?\s*")
 _EPOCH = re.compile(r"\s*\d{1,20}(?:\.\d{1,12})?\s*")
 _UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_LONGEST_WORD = 512
+LONGEST_WORD: Final = 512
 
 
-def tokens(value: Any) -> tuple[int | None, str | None]:
+def tokens(value: Any) -> tuple[int | None, str | None]:  # noqa: PLR0911  # one line per way to be no count
     """A token count, and what is wrong with it where it is none.
 
     Cohere reports floats, OTLP-JSON and database exports text; a fraction of a token, a truth value, a negative or
@@ -90,12 +90,12 @@ def duration(value: Any, unit: str) -> float | None:
 def word(value: Any) -> str | None:
     """A name or id as text, None where it is empty or an object."""
     if isinstance(value, str):
-        return value[:_LONGEST_WORD] or None
+        return value[:LONGEST_WORD] or None
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         try:
-            return str(value)[:_LONGEST_WORD]
+            return str(value)[:LONGEST_WORD]
         except ValueError:  # more digits than the interpreter prints
             return None
     return None
