@@ -6,7 +6,6 @@ from collections.abc import Mapping  # noqa: TC003  # msgspec reads annotations 
 from dataclasses import dataclass, field, fields
 from pathlib import Path  # noqa: TC003  # likewise
 from types import MappingProxyType
-from typing import Literal
 
 from prefix_cache_exporter.labels import DEFAULT_LIMITS
 
@@ -16,8 +15,6 @@ DEFAULT_PORT = 10910
 https://github.com/prometheus/prometheus/wiki/Default-port-allocations, and for its state
 https://github.com/iits-consulting/otc-prometheus-exporter/pull/16 and https://github.com/natrontech/pbs-exporter/pull/33
 """
-
-NameStyle = Literal["auto", "vllm", "underscore", "ray"]
 
 
 def _nothing() -> Mapping[str, str]:
@@ -104,7 +101,7 @@ class EngineSource:
     url: str
     provider: str = "vllm"
     engine_version: str | None = None
-    name_style: NameStyle = "auto"
+    name_style: str = "auto"
     poll_seconds: float = 5
     timeout_seconds: float = 4
     body_limit_bytes: int = 16 * 2**20

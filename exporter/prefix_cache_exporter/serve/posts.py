@@ -5,17 +5,21 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from prefix_cache_exporter.documents import DocumentError
+from prefix_cache_exporter.engine.maps import load_maps
 from prefix_cache_exporter.engine.poller import EnginePoller
 
 from .crew import Post
 from .loop import Loop
 from .releases import SourceReleases
 from .usage_posts import usage_posts
+from .watch import Watch, files_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prefix_cache_exporter.config import Config, EngineSource
+    from prefix_cache_exporter.engine.maps import MapSet
     from prefix_cache_exporter.recorder import Recorder
     from prefix_cache_exporter.release_board import ReleaseBoard
 
@@ -30,15 +34,49 @@ def posts(config: Config, recorder: Recorder, board: ReleaseBoard, on_error: Cal
     Raises:
         DocumentError: where what the configuration names cannot be used.
     """
+    return {
+        **engine_posts(config, recorder, board, on_error),
+        **usage_posts(config, recorder, board, on_error),
+    }
+
+
+def engine_posts(
+    config: Config, recorder: Recorder, board: ReleaseBoard, on_error: Callable[[str], None]
+) -> dict[str, Post]:
+    """One post per engine.
+
+    Raises:
+        DocumentError: where a map, or something an engine's configuration names, cannot be used.
+    """
+    if not config.engines:
+        return {}
+    maps = load_maps(config.maps.folders)
+    files = Watch()
+    files.changed(files_of(config, None))
     found: dict[str, Post] = {}
-    for source in config.engines:
-        releases = SourceReleases(source.name, source.release or config.release, board)
-        wants = (source, source.release or config.release)
-        found[source.name] = Post(wants, partial(_engine, source, recorder, releases, on_error))
-    return found | usage_posts(config, recorder, board, on_error)
+    for place, source in enumerate(config.engines):
+        _check(source, maps, f"engines[{place}]")
+        spec = source.release or config.release
+        hire = partial(_engine, source, recorder, SourceReleases(source.name, spec, board), maps, on_error)
+        found[source.name] = Post((source, spec, files.seen), hire)
+    return found
+
+
+def _check(source: EngineSource, maps: MapSet, at: str) -> None:
+    newest = maps.resolve(maps.files[-1])
+    styles = ("auto", *(style.name for style in newest.styles)) if newest else ()
+    if source.name_style not in styles:
+        raise DocumentError("configuration", f"{at}.name_style", source.name_style, f"one of {', '.join(styles)}")
+    if source.engine_version is not None and maps.resolve(source.engine_version) is None:
+        expected = f"a version that a map describes, {maps.files[0]} or newer"
+        raise DocumentError("configuration", f"{at}.engine_version", source.engine_version, expected)
 
 
 def _engine(
-    source: EngineSource, recorder: Recorder, releases: SourceReleases, on_error: Callable[[str], None]
+    source: EngineSource,
+    recorder: Recorder,
+    releases: SourceReleases,
+    maps: MapSet,
+    on_error: Callable[[str], None],
 ) -> Worker:
-    return Loop(f"engine {source.name}", EnginePoller(source, recorder, releases), on_error)
+    return Loop(f"engine {source.name}", EnginePoller(source, recorder, releases, maps), on_error)

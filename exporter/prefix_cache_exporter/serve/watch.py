@@ -15,15 +15,18 @@ class Watch:
 
     Content, because Kubernetes updates a mounted ConfigMap by swapping a symlink two folders up: neither the name
     of the file nor its inode says anything (https://github.com/jimmidyson/configmap-reload/issues/190).
+
+    Attributes:
+        seen: a digest of what the last look saw.
     """
 
     def __init__(self) -> None:
-        self._seen: bytes | None = None
+        self.seen: bytes | None = None
 
     def changed(self, files: Iterable[Path]) -> bool:
         """Whether the files, or their content, differ from the last look. The first look only remembers."""
         found = _digest(files)
-        before, self._seen = self._seen, found
+        before, self.seen = self.seen, found
         return before is not None and before != found
 
 
