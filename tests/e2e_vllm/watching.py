@@ -1,0 +1,102 @@
+"""When a step is over, and what the sidecar has counted by then."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+from urllib.request import urlopen
+
+from prefix_cache_exporter.engine.page import read_page
+from prefix_cache_exporter.measures import ENGINE
+
+if TYPE_CHECKING:
+    from e2e_vllm.client import Client
+    from prefix_cache_exporter.engine.page import Page
+
+COUNTED = (
+    "prompt_tokens",
+    "cached_prompt_tokens",
+    "lookup_tokens",
+    "lookup_hit_tokens",
+    "generation_tokens",
+    "preemptions",
+    "excluded_prompt_tokens",
+)
+BUSY = ("vllm:num_requests_running", "vllm:num_requests_waiting")
+PATIENCE = 60
+
+
+def settled(client: Client) -> str:
+    """The server's page once nothing runs and two readings in a row say the same of vLLM.
+
+    Raises:
+        TimeoutError: where that does not come.
+    """
+    before: list[str] = []
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        page = client.metrics()
+        lines = [line for line in page.splitlines() if line.startswith("vllm:")]
+        families = read_page(page.encode(), None, BUSY).families.values()
+        if lines == before and not any(sample.value for family in families for sample in family.samples):
+            return page
+        before = lines
+        time.sleep(0.25)
+    raise TimeoutError(f"the server did not come to rest in {PATIENCE} s")
+
+
+def block_size(page: str) -> int:
+    """As `vllm:cache_config_info` says."""
+    info = read_page(page.encode(), None, ["vllm:cache_config_info"]).families["vllm:cache_config_info"]
+    return int(info.samples[0].labels["block_size"])
+
+
+class Sidecar:
+    """The exporter's counters, from step to step.
+
+    Args:
+        port: on loopback.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._url = f"http://127.0.0.1:{port}/metrics"
+        self._totals = self._rested()
+
+    def increases(self) -> dict[str, float]:
+        """What was counted since the last call, summed over all series of a measure. Absent where withheld."""
+        totals = self._rested()
+        increases = {measure: total - self._totals.get(measure, 0) for measure, total in totals.items()}
+        self._totals = totals
+        return increases
+
+    def _rested(self) -> dict[str, float]:
+        """The totals once two more polls went by and then another changed nothing."""
+        started = self._polls(self._page())
+        end = time.monotonic() + PATIENCE
+        before: dict[str, float] = {}
+        while time.monotonic() < end:
+            page = self._page()
+            totals = _totals(page)
+            if self._polls(page) >= started + 2 and totals == before:
+                return totals
+            before = totals if self._polls(page) >= started + 2 else {}
+            time.sleep(0.25)
+        raise TimeoutError(f"the sidecar did not poll twice in {PATIENCE} s")
+
+    def _page(self) -> Page:
+        with urlopen(self._url, timeout=10) as answer:
+            return read_page(answer.read(), answer.headers["Content-Type"], [f.name for f in ENGINE.values()])
+
+    @staticmethod
+    def _polls(page: Page) -> float:
+        family = page.families.get(ENGINE["polls"].name)
+        return sum(sample.value for sample in family.samples) if family else 0
+
+
+def _totals(page: Page) -> dict[str, float]:
+    families = {measure: page.families.get(ENGINE[measure].name) for measure in COUNTED}
+    return {
+        measure: sum(sample.value for sample in family.samples)
+        for measure, family in families.items()
+        if family and family.samples
+    }
