@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS = (
     "serve",
     "check",
+    "maps",
     "usage",
     "report",
     "demo",

@@ -76,6 +76,12 @@ GAUGES = (
         "ratio",
         "Share of KV blocks held by running requests; cached blocks that nobody references count as free.",
     ),
+    _gauge(
+        "reported_block_hit_ratio",
+        "ratio",
+        "Block hit ratio since its start as a V0 engine itself reports it, with neither numerator nor denominator; "
+        "absent where prefix caching is off and from all later engines.",
+    ),
     _gauge("block_size_tokens", "tokens", "Tokens in one KV block."),
     _gauge("capacity_tokens", "tokens", "Tokens that the KV cache of the whole server can hold."),
     _gauge("prefix_caching_enabled", "1", "1 where prefix caching is on, 0 where it is off."),

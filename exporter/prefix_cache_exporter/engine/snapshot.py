@@ -1,0 +1,120 @@
+"""What is remembered of a target between two readings, in memory and, as JSON, in the state file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .evaluate import EngineKey, Group, Series
+from .restarts import GroupState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_FORMAT = 1
+
+
+class SnapshotError(ValueError):
+    """Bytes that are not a snapshot of this format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The last reading, as far as the next one needs it.
+
+    Attributes:
+        sources: by measure, what it was counted from; measures that could not be read are absent.
+        groups: counters by group.
+        in_flight: by engine, prompt tokens that requests in flight could explain.
+        lost: by engine, measures that it could not read.
+        lazy: whether a series first appears when it is first counted.
+        origin: whether this is the point where everything is 0.
+    """
+
+    sources: Mapping[str, str]
+    groups: Mapping[Group, GroupState]
+    in_flight: Mapping[EngineKey, float] = field(default_factory=dict)
+    lost: Mapping[EngineKey, frozenset[str]] = field(default_factory=dict)
+    lazy: bool = False
+    origin: bool = False
+
+    @classmethod
+    def zero(cls) -> Snapshot:
+        """The snapshot before the engine counted anything."""
+        return cls({}, {}, origin=True)
+
+    def encode(self) -> bytes:
+        """The snapshot as JSON."""
+        return msgspec.json.encode(
+            {
+                "format": _FORMAT,
+                "sources": self.sources,
+                "lazy": self.lazy,
+                "origin": self.origin,
+                # JSON has no infinity: null stands for requests in flight that explain everything.
+                "in_flight": [[*key, value if math.isfinite(value) else None] for key, value in self.in_flight.items()],
+                "lost": [[*key, sorted(measures)] for key, measures in self.lost.items()],
+                "groups": [
+                    {
+                        "group": group,
+                        "started": state.started,
+                        "doubt": state.doubt,
+                        "calm": state.calm,
+                        "values": _listed(state.values),
+                        "created": _listed(state.created),
+                        "before": None if state.before is None else _listed(state.before),
+                    }
+                    for group, state in self.groups.items()
+                ],
+            }
+        )
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> Snapshot:
+        """Reads a snapshot.
+
+        Raises:
+            SnapshotError: where the bytes are none; the next reading is then the first.
+        """
+        try:
+            data = msgspec.json.decode(encoded)
+            if data["format"] != _FORMAT:
+                raise SnapshotError(f"format: got {data['format']}, expected {_FORMAT}")
+            return cls(
+                data["sources"],
+                {_group(item["group"]): _state(item) for item in data["groups"]},
+                {EngineKey(*key): math.inf if value is None else value for *key, value in data["in_flight"]},
+                {EngineKey(*key): frozenset(measures) for *key, measures in data["lost"]},
+                data["lazy"],
+                data["origin"],
+            )
+        except (msgspec.DecodeError, KeyError, TypeError) as error:
+            raise SnapshotError(f"not a snapshot: {' '.join(str(error).split())}") from error
+
+
+def _listed(values: Mapping[Series, float]) -> list[tuple[str | float, ...]]:
+    return [(*series, value) for series, value in values.items()]
+
+
+def _values(listed: list[list[Any]]) -> dict[Series, float]:
+    return {Series(measure, family, by, part): value for measure, family, by, part, value in listed}
+
+
+def _group(listed: list[Any]) -> Group:
+    engine, model, rest = listed
+    return Group(engine, model, tuple((name, value) for name, value in rest))
+
+
+def _state(item: Mapping[str, Any]) -> GroupState:
+    before = item["before"]
+    return GroupState(
+        _values(item["values"]),
+        _values(item["created"]),
+        item["started"],
+        item["doubt"],
+        None if before is None else _values(before),
+        item["calm"],
+    )
