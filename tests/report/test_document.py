@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prefix_cache_exporter.measures import USAGE
 from prefix_cache_exporter.release import Release
-from prefix_cache_exporter.report.document import Groups, day_of
+from prefix_cache_exporter.report.document import Groups, _moment, day_of
 from prefix_cache_exporter.report.summary import summarise
 from prefix_cache_exporter.report.tally import Group, Tally
 from prefix_cache_exporter.usage import count
@@ -38,6 +38,7 @@ def test_a_day_is_that_of_utc_and_a_time_beyond_the_calendar_is_none():
     assert day_of(record(time=-0.5)) == "1969-12-31"
     assert day_of(record(time=1e18)) == "unknown"
     assert day_of(record()) == "unknown"
+    assert _moment(1e18) is None
 
 
 def test_ratios_are_sums_over_sums():
@@ -151,6 +152,7 @@ class Sums:
         self.by_family[key] = self.by_family.get(key, 0) + amount
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(records(), max_size=30))
 def test_the_report_counts_what_serve_counts(drawn):
     prices, eligibility = PriceBook.load(), Eligibility()
@@ -175,6 +177,7 @@ def test_the_report_counts_what_serve_counts(drawn):
     assert sum(tally.requests for tally in group.outcomes.values()) == len(drawn)
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(records(), max_size=30), st.randoms(use_true_random=False))
 def test_no_order_of_adding_changes_a_sum(drawn, rng: random.Random):
     prices = PriceBook.load()

@@ -150,3 +150,46 @@ def test_what_is_printed(worked, capsys, kind):
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(printed)
     assert printed == golden.read_text()
+
+
+def test_what_is_printed_of_oddities(log, tmp_path, capsys):
+    """Writes of unknown lifetime, unknown output, latency, too many groups: each is said where it matters."""
+    (tmp_path / "prices.yaml").write_text(PRICES + "default_ttl: 5m\n")
+    lines = [
+        {"id": f"msg_{n}", "model": f"m{n}" if n > 1 else "m", "usage": {**message(n, 100, 50)["usage"]}}
+        for n in range(4)
+    ]
+    del lines[0]["usage"]["cache_creation"]
+    lines[1]["usage"]["output_tokens"] = None
+    lines[1]["timestamp"] = "9999-12-31T23:59:59-12:00"
+    path = str(log(lines))
+    arguments = ["report", path, "--format", "anthropic.messages", "--prices", str(tmp_path / "prices.yaml")]
+
+    assert run([*arguments, "--by", "model", "--groups", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "too many groups: 1 of the records are in `other`" in printed
+    assert "note: 50 written tokens of unknown time to live are priced by the book's default" in printed
+    assert "    requests of unknown output" in printed
+    assert "    of these without a cost of output" in printed
+    assert "model other" in printed
+
+    assert run([*arguments, "--csv"]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    shown = dict(zip(header.split(","), row.split(","), strict=True))
+    assert (shown["written_prompt_tokens_5m"], shown["written_prompt_tokens_unknown"]) == ("150", "50")
+    assert shown["usage_net_input_cost_units_denominator"] == "1.3"
+
+
+def test_what_is_printed_of_latency(log, tmp_path, capsys):
+    (tmp_path / "maps").mkdir()
+    (tmp_path / "maps" / "house.chat.yaml").write_text(
+        "format: house.chat\nextends: vllm.chat\ntitle: with times\nttft: [{path: $.seconds, unit: s}]\n"
+    )
+    path = str(log([{**completion(n, 100, 0, {}), "seconds": n / 100} for n in range(25)]))
+    assert run(["report", path, "--format", "house.chat", "--maps", str(tmp_path / "maps")]) == 0
+    assert capsys.readouterr().out.splitlines()[-4:] == [
+        "  latency in seconds",
+        "    measure              count   P50  P95            P99",
+        "    time to first token     25  0.12  not supported  not supported",
+        "    note: a percentile with fewer than 10 observations beyond it is not supported by the sample",
+    ]

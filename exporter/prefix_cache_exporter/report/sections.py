@@ -52,7 +52,8 @@ def heading(document: Mapping[str, Any]) -> list[str]:
     lines, records = document["lines"], document["records"]
     files = document["files"]
     span = f", {document['from']} to {document['to']}" if document["from"] else ""
-    requests = f"{shown(document['total']['requests'])} requests"
+    count = document["total"]["requests"]
+    requests = f"{shown(count)} request{'' if count == 1 else 's'}"
     oddities = ((records["quarantined"], "quarantined"), (records["anomalies"], "anomalies"))
     said = [
         f"{requests} from {files} file{'' if files == 1 else 's'} of {document['format']}{span}",
@@ -64,7 +65,7 @@ def heading(document: Mapping[str, Any]) -> list[str]:
     ]
     said += [f"not read to its end: {path}: {reason}" for path, reason in document["unreadable_files"].items()]
     if document["records_in_other"]:
-        said.append(f"{shown(document['records_in_other'])} records are in the group `other`: too many groups")
+        said.append(f"too many groups: {shown(document['records_in_other'])} of the records are in `other`")
     return said
 
 
