@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _EOF = "# EOF"
 _OPENMETRICS = "application/openmetrics-text"
+_NOBODY = Owner("", "")
+"""Owns samples that are left out."""
 
 
 class PageError(ValueError):
@@ -103,6 +105,7 @@ class PageReader:
         self._validator = Validator()
         self._types: dict[str, str] = {}
         self._owners: dict[str, Owner] = {}
+        self._aliases: frozenset[str] = frozenset()
         self._lock = Lock()
 
     def read(self, body: bytes, content_type: str | None) -> Page:
@@ -170,14 +173,15 @@ class PageReader:
             for name, found in samples.items()
         }
         names = {name for name in types if name.removesuffix("_created") not in types or not name.endswith("_created")}
-        names.update(owner.family for owner in owners.values())
+        names.update(owner.family for owner in owners.values() if owner is not _NOBODY)
         return Page(MappingProxyType(families), frozenset(names), dialect)
 
     def _declarations(self, scan: Scan) -> tuple[dict[str, str], dict[str, str]]:
         """Types and helps by family name. The first of each counts; types of wanted families may not differ."""
         types: dict[str, str] = {}
+        self._aliases = _aliases(scan)
         for line in scan.metadata:
-            if line.kind == "TYPE":
+            if line.kind == "TYPE" and line.name not in self._aliases:
                 name = family_name(line.name, line.value)
                 if types.setdefault(name, line.value) != line.value and name in self._wanted:
                     raise PageError("malformed", f"{name} is declared as {types[name]} and as {line.value}")
@@ -191,8 +195,18 @@ class PageReader:
         return types, helps
 
     def _own(self, name: str) -> Owner:
-        owner = self._owners[name] = owner_of(name, self._types, self._wanted)
+        known = _NOBODY if name in self._aliases else owner_of(name, self._types, self._wanted)
+        owner = self._owners[name] = known
         return owner
+
+
+def _aliases(scan: Scan) -> frozenset[str]:
+    """Gauges that repeat a counter under its name without `_total`; the counter is read.
+
+    Ray exports every counter so: https://github.com/ray-project/ray/pull/43795.
+    """
+    declared = {(line.name, line.value) for line in scan.metadata if line.kind == "TYPE"}
+    return frozenset(name for name, type_ in declared if type_ == "gauge" and (f"{name}_total", "counter") in declared)
 
 
 def dialect_of(text: str, content_type: str | None) -> Dialect:
