@@ -12,7 +12,6 @@ from prefix_cache_exporter.demo.plot import CHAPTERS, COLD_WINDOW_SECONDS
 from prefix_cache_exporter.demo.prompts import REVISIONS, SEARCH_R7, SUPPORT_R41, SUPPORT_R42, SUPPORT_R43
 from prefix_cache_exporter.demo.traffic import NAMESPACES, arrivals
 from prefix_cache_exporter.tokens.blocks import shared_tokens
-from prefix_cache_exporter.web.http import Request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +74,9 @@ def test_a_collapse_is_felt_as_latency(tmp_path):
 def test_a_server_shows_its_own_release_of_vllm(tmp_path):
     one = server(tmp_path, "0.28.0")
 
-    assert one.answer(Request("GET", "/version")).body == '{"version": "0.28.0"}'
+    answered = one({"REQUEST_METHOD": "GET", "PATH_INFO": "/version"}, lambda *_: None)
+
+    assert list(answered) == [b'{"version": "0.28.0"}']
     one.close()
 
 

@@ -10,15 +10,15 @@ HITS, REPORTED = (measures.USAGE[id_].name for id_ in ("hit_requests", "reported
 def page(cached: int, prompt: int, hits: int, reported: int) -> str:
     return f"""\
 # TYPE {CACHED}_total counter
-{CACHED}_total{{source="support",template_revision="r41"}} {cached}
-{CACHED}_total{{source="support",template_revision="mixed"}} 10
+{CACHED}_total{{source="vllm",template_revision="r41"}} {cached}
+{CACHED}_total{{source="vllm",template_revision="mixed"}} 10
 {CACHED}_total{{source="search",template_revision="r7"}} 99
 # TYPE {PROMPT}_total counter
-{PROMPT}_total{{source="support",template_revision="r41"}} {prompt}
+{PROMPT}_total{{source="vllm",template_revision="r41"}} {prompt}
 # TYPE {HITS}_total counter
-{HITS}_total{{source="support"}} {hits}
+{HITS}_total{{source="gateway"}} {hits}
 # TYPE {REPORTED}_total counter
-{REPORTED}_total{{source="support"}} {reported}
+{REPORTED}_total{{source="gateway"}} {reported}
 # TYPE prefix_cache_engine_up gauge
 prefix_cache_engine_up{{source="support"}} 1
 # TYPE process_cpu_seconds_total counter
@@ -29,7 +29,7 @@ process_cpu_seconds_total 3
 def test_both_sides_are_summed_over_an_interval_before_dividing():
     before, after = totals(page(1_000, 2_000, 5, 5)), totals(page(61_440 + 1_000, 133_920 + 2_000, 25, 30))
 
-    assert [str(reading) for reading in readings(before, after, "support")] == [
+    assert [str(reading) for reading in readings(before, after, {"engine": "vllm", "usage": "gateway"})] == [
         "Population hit ratio (engine):  45.9% = 61,440 / 133,920 tokens",
         "Population hit ratio (usage):   none = 0 / 0 tokens",
         "Eligible-prefix effectiveness:   none = 0 / 0 tokens",
@@ -39,9 +39,9 @@ def test_both_sides_are_summed_over_an_interval_before_dividing():
 
 def test_only_counters_of_a_source_are_summed():
     assert totals(page(1, 2, 3, 4)) == {
-        (f"{CACHED}_total", "support"): 11,
+        (f"{CACHED}_total", "vllm"): 11,
         (f"{CACHED}_total", "search"): 99,
-        (f"{PROMPT}_total", "support"): 2,
-        (f"{HITS}_total", "support"): 3,
-        (f"{REPORTED}_total", "support"): 4,
+        (f"{PROMPT}_total", "vllm"): 2,
+        (f"{HITS}_total", "gateway"): 3,
+        (f"{REPORTED}_total", "gateway"): 4,
     }

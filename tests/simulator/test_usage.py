@@ -57,7 +57,8 @@ def test_several_completions_count_their_prompt_once():
 def test_a_line_of_the_log_can_be_read_back(tmp_path):
     family = finished()
     usage = usage_of(family, Rules.of("0.32.0"))
-    line = usage_line(family, usage, Origin("support", "r41", "payments"), "org/model", 1_800_000_001.5)
+    origin = Origin("support", "r41", "payments", leading_fingerprint="0f3a")
+    line = usage_line(family, usage, origin, "org/model", 1_800_000_001.5)
     with UsageLog(tmp_path / "usage.jsonl") as log:
         log.write(line)
         log.write(line)
@@ -79,17 +80,14 @@ def test_a_line_of_the_log_can_be_read_back(tmp_path):
             "template_revision": "r41",
             "namespace": "payments",
             "task": "chat",
-            "leading_fingerprint": leading_fingerprint(family[0]),
+            "leading_fingerprint": "0f3a",
         },
     }
 
 
 def test_a_leading_fingerprint_sees_the_first_block_only():
-    def fingerprint(tokens: list[int]) -> str:
-        return leading_fingerprint(Request("", Prompt.of(tokens, 16), 1))
-
     plain = list(range(40))
-    assert fingerprint(plain) == fingerprint([*plain[:16], 7, 7, 7])
-    assert fingerprint(plain) != fingerprint([7, *plain])
-    assert fingerprint([1, 2]) == "short-1-2"
-    assert leading_fingerprint(Request("", Prompt(512, (17,)), 1)) == "17"
+
+    assert leading_fingerprint(plain, 16) == leading_fingerprint([*plain[:16], 7, 7, 7], 16)
+    assert leading_fingerprint(plain, 16) != leading_fingerprint([7, *plain], 16)
+    assert len(leading_fingerprint([1, 2], 16)) == 16

@@ -8,27 +8,31 @@ from typing import TYPE_CHECKING
 from prefix_cache_exporter.simulator.engine import Settings
 from prefix_cache_exporter.simulator.live import LiveEngine, Pace
 from prefix_cache_exporter.simulator.server import application
-from prefix_cache_exporter.simulator.usage import Origin, UsageLog
+from prefix_cache_exporter.simulator.usage import Origin, UsageLog, leading_fingerprint
 from prefix_cache_exporter.tokens.blocks import Extras
 
 from .traffic import arrivals
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
-
-    from prefix_cache_exporter.web.http import Request, Response
+    from wsgiref.types import StartResponse, WSGIEnvironment
 
     from .prompts import Revision
     from .traffic import Arrival
 
 MODEL = "demo/llama-8b"
-_TICK_SECONDS = 0.05
-_SETTINGS = Settings(block_size=16, blocks=8_000, max_model_len=8_192, max_batched_tokens=8_192, blocks_overridden=True)
+BLOCK_SIZE = 16
+_SETTINGS = Settings(
+    block_size=BLOCK_SIZE, blocks=8_000, max_model_len=8_192, max_batched_tokens=8_192, residency_sample=0.1
+)
 _PACE = Pace(step_seconds=0.02, prefill_tokens_per_second=30_000)
 
 
 class Server:
     """One simulated server of one template, restarted with every release as a rolling update would.
+
+    It is the WSGI application that answers whoever watches it.
 
     Args:
         version: the vLLM release that it plays.
@@ -43,13 +47,17 @@ class Server:
         self, version: str, revision: Revision, log: Path, *, per_second: float, seed: int, start: float
     ) -> None:
         self.revision = revision
-        self._version = version
+        self.version = version
         self._log = UsageLog(log)
         self._traffic = arrivals(start, per_second, seed)
         self._next: Arrival = next(self._traffic)
         self._lock = threading.Lock()
         self._engine = self._started()
         self._leaving: LiveEngine | None = None
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answers whoever watches it."""
+        return application(self._engine)(environ, start_response)
 
     def release(self, revision: Revision) -> None:
         """Starts anew with an empty cache; what the old one was computing, it finishes."""
@@ -67,19 +75,16 @@ class Server:
             if self._leaving is not None:
                 self._leaving.advance(now)
 
-    def answer(self, request: Request) -> Response:
-        """What the server answers to whoever watches it."""
-        return application(self._engine).answer(request)
-
     def close(self) -> None:
         """Closes the log."""
         self._log.close()
 
     def _started(self) -> LiveEngine:
-        return LiveEngine(self._version, _SETTINGS, MODEL, _PACE, self._log.write)
+        return LiveEngine(self.version, _SETTINGS, MODEL, _PACE, self._log.write)
 
     def _ask(self, arrival: Arrival) -> None:
         revision = self.revision
-        origin = Origin(revision.template, revision.name, arrival.namespace)
-        salted = Extras(salt=arrival.tenant)
-        self._engine.ask(arrival.tokens(revision), arrival.max_tokens, origin, salted, arrival.time)
+        tokens = arrival.tokens(revision)
+        fingerprint = leading_fingerprint(tokens, BLOCK_SIZE)
+        origin = Origin(revision.template, revision.name, arrival.namespace, leading_fingerprint=fingerprint)
+        self._engine.ask(tokens, arrival.max_tokens, origin, Extras(salt=arrival.tenant), arrival.time)

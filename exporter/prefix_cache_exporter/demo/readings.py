@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from prefix_cache_exporter import measures
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Totals = defaultdict[tuple[str, str], float]
 """Value by series name and source, summed over all other labels."""
@@ -49,14 +53,20 @@ def totals(page: str) -> Totals:
     return sums
 
 
-def readings(before: Totals, after: Totals, source: str) -> list[Reading]:
-    """The demo's ratios of a source over the interval between two pages; sums first, quotients last."""
+def readings(before: Totals, after: Totals, sources: Mapping[str, str]) -> list[Reading]:
+    """The demo's ratios over the interval between two pages; sums first, quotients last.
+
+    Args:
+        before: the earlier page.
+        after: the later page.
+        sources: the source of each plane, `engine` and `usage`.
+    """
     found = []
     for ratio in measures.RATIOS:
         if ratio.id in _RATIOS:
             families = _FAMILIES[ratio.plane]
             numerator, denominator = (
-                sum(_grown(before, after, (families[id_].series_name, source)) for id_ in side)
+                sum(_grown(before, after, (families[id_].series_name, sources[ratio.plane])) for id_ in side)
                 for side in (ratio.numerator, ratio.denominator)
             )
             found.append(Reading(ratio.title, numerator, denominator, families[ratio.denominator[0]].unit))

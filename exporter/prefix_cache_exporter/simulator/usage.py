@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
+from prefix_cache_exporter.tokens.blocks import ROOT, block_hash
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -26,12 +28,14 @@ class Origin:
         template, template_revision: the prompt template that rendered it.
         namespace: trust group whose prefixes may be shared.
         task: what it was for.
+        leading_fingerprint: what the beginning of its prompt is told apart by.
     """
 
     template: str
     template_revision: str
     namespace: str
     task: str = "chat"
+    leading_fingerprint: str = ""
 
 
 def usage_of(family: Sequence[Request], rules: Rules) -> dict[str, Any]:
@@ -81,18 +85,18 @@ def usage_line(family: Sequence[Request], usage: Mapping[str, Any], origin: Orig
             "template_revision": origin.template_revision,
             "namespace": origin.namespace,
             "task": origin.task,
-            "leading_fingerprint": leading_fingerprint(first),
+            "leading_fingerprint": origin.leading_fingerprint,
         },
     }
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
-def leading_fingerprint(request: Request) -> str:
-    """What the beginning of a prompt is told apart by: its first full block, or the whole of a shorter prompt."""
-    if request.prompt.hashes:
-        name = request.prompt.hashes[0]
-        return name.hex()[:_FINGERPRINT_DIGITS] if isinstance(name, bytes) else str(name)
-    return f"short-{'-'.join(map(str, request.prompt.tail[:4]))}"
+def leading_fingerprint(tokens: Sequence[int], block_size: int) -> str:
+    """What the beginning of a prompt is told apart by: its first block, whoever sent it.
+
+    Salt and adapter are left out: they keep caches apart on purpose, while this shows prompts that differ by accident.
+    """
+    return block_hash(ROOT, tokens[:block_size]).hex()[:_FINGERPRINT_DIGITS]
 
 
 class UsageLog:

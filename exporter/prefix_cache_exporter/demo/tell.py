@@ -1,0 +1,146 @@
+"""The demo's voice: chapters, ratios with both sides, and alerts as they change."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import requests
+
+from prefix_cache_exporter.serve.ending import Event
+
+from .alerts import AlertWatch, parse_alerts
+from .plot import CHAPTERS
+from .prompts import SEARCH_R7, SUPPORT_R41
+from .readings import readings, totals
+from .stage import Stage
+from .workspace import sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .plot import Chapter
+    from .readings import Totals
+
+_LOOK_SECONDS = 0.5
+_LINE_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
+_RELEASED, _UNTOUCHED = SUPPORT_R41.template, SEARCH_R7.template
+
+
+def tell(
+    seconds: float | None = None,
+    chapters: Sequence[Chapter] = CHAPTERS,
+    out: TextIO = sys.stdout,
+    *,
+    programs: bool = True,
+) -> None:
+    """Puts everything on stage and tells the story, then stays open until SIGINT or SIGTERM.
+
+    Args:
+        seconds: the demo ends after so many, wherever the story is; None for no end.
+        chapters: the story.
+        out: where lines go.
+        programs: whether Prometheus and Alertmanager run too, where they are installed.
+
+    Raises:
+        OSError: where something cannot be started.
+    """
+    began = time.monotonic()
+    say = partial(print, file=out, flush=True)
+
+    def note(text: str) -> None:
+        past = int(time.monotonic() - began)
+        say(f"{past // 60:2d}:{past % 60:02d}  {text}")
+
+    with (
+        tempfile.TemporaryDirectory(prefix="prefix-cache-demo-") as folder,
+        Stage(Path(folder), note, programs=programs) as stage,
+    ):
+        stage.sidecar.signals.install()
+        say(_introduction(stage))
+        narrator = Narrator(stage, note, None if seconds is None else began + seconds)
+        for number, chapter in enumerate(chapters, 1):
+            say(f"\nChapter {number}: {chapter.title}.\n{chapter.look}\n")
+            if number > 1:
+                stage.release(chapter.revision)
+            if not narrator.watch(chapter):
+                return
+        say(f"\nThe end. {stage.exporter} stays open; Ctrl-C ends it.\n")
+        while narrator.watch(chapters[-1]):
+            pass
+
+
+class Narrator:
+    """Looks at what is on stage and says what it sees.
+
+    Args:
+        stage: what is looked at.
+        note: takes lines.
+        end: when to stop on the monotonic clock; None for no end.
+    """
+
+    def __init__(self, stage: Stage, note: Callable[[str], None], end: float | None) -> None:
+        self._stage, self._note, self._end = stage, note, end
+        self._alerts = AlertWatch()
+        self._before = self._totals()
+
+    def watch(self, chapter: Chapter) -> bool:
+        """Watches for a chapter's length. Returns whether the demo goes on after it."""
+        now = time.monotonic()
+        until, line = now + chapter.seconds, now + _LINE_SECONDS
+        while (now := time.monotonic()) < until:
+            if self._end is not None and now >= self._end:
+                return False
+            if self._stage.sidecar.signals.wait(_LOOK_SECONDS) is Event.END:
+                return False
+            for change in self._alert_changes():
+                self._note(change)
+            if time.monotonic() >= line:
+                line += _LINE_SECONDS
+                self._say_ratios(chapter)
+        return True
+
+    def _say_ratios(self, chapter: Chapter) -> None:
+        before, self._before = self._before, self._totals()
+        for reading in readings(before, self._before, sources(_RELEASED)):
+            self._note(f"{_RELEASED} {chapter.revision.name}  {reading}")
+        untouched = readings(before, self._before, sources(_UNTOUCHED))
+        self._note(f"{_UNTOUCHED} {SEARCH_R7.name}    {untouched[0]}")
+
+    def _totals(self) -> Totals:
+        return totals(requests.get(f"{self._stage.exporter}/metrics", timeout=_TIMEOUT_SECONDS).text)
+
+    def _alert_changes(self) -> list[str]:
+        if self._stage.prometheus is None:
+            return []
+        try:
+            answer = requests.get(f"{self._stage.prometheus}/api/v1/alerts", timeout=_TIMEOUT_SECONDS)
+            answer.raise_for_status()
+        except requests.RequestException:
+            return []  # still starting, or ending: the next look tells
+        return self._alerts.look(parse_alerts(answer.text))
+
+
+def _introduction(stage: Stage) -> str:
+    lines = [
+        "Two simulated vLLM servers, one per template: support (0.32.0) and search (0.28.0). Each tenant's prefixes",
+        "are salted with its name. Ratios are of what was counted since the line before; both sides stand beside them.",
+        "",
+        f"status page     {stage.exporter}/",
+        f"metrics         {stage.exporter}/metrics",
+    ]
+    if stage.prometheus is None:
+        lines.append("Prometheus is not installed, so nothing is alerted on: apt-get install prometheus")
+    else:
+        lines.append(f"Prometheus      {stage.prometheus}/alerts")
+        lines.append(
+            f"Alertmanager    {stage.alertmanager}/"
+            if stage.alertmanager
+            else "Alertmanager is not installed, so nobody is paged: apt-get install prometheus-alertmanager"
+        )
+    return "\n".join(lines)
