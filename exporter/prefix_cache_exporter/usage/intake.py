@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 _DUPLICATE = Duplicate()
 
-_Count, _Seconds = int | None, float | None
+_Count: TypeAlias = int | None
+_Seconds: TypeAlias = float | None
 Row = tuple[int, _Count, _Count, _Count, int, "Mapping[str, int]", _Seconds, _Seconds, _Seconds]
-"""Of one record: total input, read, write, uncached and output tokens, writes by time to live, time, time to first token
-and duration in seconds. Read and uncached are None together, in all rows of a group or in none."""
+"""Of one record: total input, read, write, uncached and output tokens, writes by time to live, time, time to first
+token and duration in seconds. Read and uncached are None together, in all rows of a group or in none."""
 
 
 class Group(NamedTuple):
@@ -115,7 +116,7 @@ class Intake:
     def gather(self, lines: Sequence[bytes], now: float, scope: str = "") -> tuple[list[Group], list[Outcome]]:
         """What lines came to, plain records gathered by what they have in common; the same sums as `take`.
 
-        For counting many lines at once: one pass over the rows of a group instead of an object per record. Never raises.
+        For counting many lines at once: rows of a group instead of an object per record. Never raises.
 
         Returns:
             groups of plain records, and what became of the other lines, in order.

@@ -116,7 +116,7 @@ class Fit(NamedTuple):
 
 
 def _fit(f: Fragment, usage_map: UsageMap, rule: str, reads: int, write: int) -> Fit:
-    """Tries the readings of reasoning and tool tokens: one that fits the rule wins, then any that fits, then the usual."""
+    """Tries the readings of reasoning and tool tokens: the rule's own fit, any fit, the usual one."""
     base, output = f.input or 0, f.output
     more = f.extra_output or 0
     reasoning = f.reasoning or 0
@@ -215,7 +215,7 @@ def _apply(  # noqa: PLR0917  # the numbers of one reading
     if cached > base:
         anomalies = anomalies if "cache_gt_input" in anomalies else (*anomalies, "cache_gt_input")
         return Reading(base, None, None, None, output, "anomaly", anomalies)
-    if reads is None:
+    if reads is None and not usage_map.absent_cache_is_none:
         quality = quality if quality == "anomaly" else "cache_unknown"
         return Reading(base, None, write, None, output, quality, anomalies)
     return Reading(base, reads, write, base - cached, output, quality, anomalies)
