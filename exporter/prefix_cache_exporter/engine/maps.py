@@ -344,10 +344,11 @@ def _merge(before: Mapping[str, Any], changes: Mapping[str, Any] | None, version
     for part in ("measures", "evidence", "caveats"):
         merged[part] = {**before.get(part, {}), **changes.get(part, {})}
     gone, come = changes.get("absent", ()), changes.get("present", ())
+    undated = {*gone, *changes.get("optional", ())}
     merged["present"] = {
         since: left
         for since, names in before.get("present", {}).items()
-        if (left := [name for name in names if name not in gone])
+        if (left := [name for name in names if name not in undated])
     }
     if come:
         merged["present"][version] = come
