@@ -52,12 +52,16 @@ class EngineVersion:
         pinned: what configuration says; None where it says nothing.
         ask: asks the server.
         clock: monotonic seconds.
+
+    Attributes:
+        just_asked: whether the server was asked when the version was last wanted.
     """
 
     def __init__(self, pinned: str | None, ask: Callable[[], str], clock: Callable[[], float] = time.monotonic) -> None:
         self._pinned, self._ask, self._clock = pinned, ask, clock
         self._answered: str | None = None
         self._asked_at: float | None = None
+        self.just_asked = False
 
     def doubt(self) -> None:
         """The server may have been replaced: what it said before counts no more."""
@@ -70,7 +74,8 @@ class EngineVersion:
             VersionMismatchError: where they tell differently.
         """
         now = self._clock()
-        if self._answered is None or self._asked_at is None or now - self._asked_at >= ASK_SECONDS:
+        self.just_asked = self._asked_at is None or now - self._asked_at >= ASK_SECONDS
+        if self.just_asked:
             # A server without `/version` is asked again next time; one that has answered before is believed.
             with suppress(FetchError):
                 self._answered, self._asked_at = self._ask(), now

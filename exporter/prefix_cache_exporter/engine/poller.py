@@ -163,8 +163,8 @@ class EnginePoller:
 
     def _interpret(self, fetched: Fetched) -> tuple[Reading, Delta, Snapshot | None]:
         reading, delta, snapshot = self._evaluate(fetched)
-        if delta.restarts:  # it may be another version that restarted, without a failed poll in between
-            self._version.doubt()
+        if (delta.restarts or reading.contradicted) and not self._version.just_asked:
+            self._version.doubt()  # another version may have come without a failed poll in between
             reading, delta, snapshot = self._evaluate(fetched)
         return reading, delta, snapshot
 
