@@ -1,0 +1,119 @@
+"""What the dashboards ask: recorded series where one exists, narrowed by the reader's variables, summed before divided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from prefix_cache_exporter.pack import queries
+from prefix_cache_exporter.pack.names import families, ratio_kept, ratio_named
+
+from .variables import NAMESPACE, RELEASE, chosen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prefix_cache_exporter.measures import Family, Ratio
+    from prefix_cache_exporter.pack.durations import Duration
+    from prefix_cache_exporter.pack.model import Series
+    from prefix_cache_exporter.pack.names import Names
+
+RATE = "$__rate_interval"
+
+
+class Sides(NamedTuple):
+    """A ratio's three expressions."""
+
+    quotient: str
+    numerator: str
+    denominator: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Builds expressions for one pack file."""
+
+    names: Names
+
+    @property
+    def short(self) -> Duration:
+        """The window of "now"."""
+        return self.names.settings.windows.short
+
+    @property
+    def scrape(self) -> str:
+        """Panels that read counters themselves never look closer than two scrapes."""
+        return str(self.names.settings.interval)
+
+    def recorded(self, series: Series, *matchers: str) -> str:
+        """A recorded series, narrowed by every variable whose label it has."""
+        return queries.select(series.name, *chosen((*RELEASE, NAMESPACE), series.labels), *matchers)
+
+    def raw(self, family: Family, *matchers: str, part: str = "") -> str:
+        """A family of the exporter's page, narrowed likewise, and by the pack file's selector."""
+        name = f"{family.name}{part}" if part else family.series_name
+        return queries.select(name, self.names.settings.selector, *chosen((*RELEASE, NAMESPACE), family.labels), *matchers)
+
+    def rated(self, family: Family, *matchers: str, part: str = "") -> str:
+        """Per-second increase of a family that no rule records at these labels."""
+        return f"rate({self.raw(family, *matchers, part=part)}[{RATE}])"
+
+    def rate(self, plane: str, id_: str, by: Iterable[str] = (), window: Duration | None = None) -> str:
+        """Recorded rate of a measure, summed by some labels."""
+        family = families(plane)[id_]
+        level = "namespace" if NAMESPACE in tuple(by) else "template_revision"
+        series = self.names.rate(family, window or self.short, level=level)
+        return summed(by, self.recorded(series))
+
+    def sides(self, ratio_id: str, by: Iterable[str] = (), window: Duration | None = None) -> Sides:
+        """A ratio over the reader's selection: both sides summed by some labels, then divided."""
+        ratio = ratio_named(ratio_id)
+        labels = (*by, *ratio_kept(ratio))
+        sides = []
+        for side in (ratio.numerator, ratio.denominator):
+            parts = [self.rate(ratio.plane, id_, labels, window) for id_ in side]
+            expr = parts[0]
+            for part in parts[1:]:
+                expr = queries.known_sum(expr, part)
+            sides.append(expr)
+        return Sides(queries.ratio(*sides), *sides)
+
+    def ratio(self, ratio_id: str, window: Duration | None = None, *, level: str = "template_revision") -> str:
+        """A recorded ratio, one line per template revision (or namespace)."""
+        return self.recorded(self.names.ratio(ratio_named(ratio_id), window or self.short, level=level))
+
+    def derived(self, ratio_id: str, operation: str, level: str = "template_revision") -> str:
+        """What the rules derive from a ratio: its baseline, what is expected of it."""
+        return self.recorded(self.names.of_ratio(ratio_named(ratio_id), operation, level=level))
+
+    def quantile(self, share: float, family: Family, by: Iterable[str] = (), *matchers: str) -> str:
+        """A quantile of a histogram; absent, not NaN, where nothing was observed."""
+        buckets = summed(("le", *by), self.rated(family, *matchers, part="_bucket"))
+        count = summed(by, self.rated(family, *matchers, part="_count"))
+        return f"histogram_quantile({queries.number(share)}, {buckets}) and ({count} > 0)"
+
+    def mean(self, family: Family, by: Iterable[str] = (), *matchers: str) -> str:
+        """Mean of a histogram's observations."""
+        sides = (summed(by, self.rated(family, *matchers, part=part)) for part in ("_sum", "_count"))
+        return queries.ratio(*sides)
+
+    def spread(self, family: Family, *matchers: str) -> str:
+        """A histogram's buckets, per interval; absent where nothing was observed."""
+        buckets = f"sum by (le) (increase({self.raw(family, *matchers, part='_bucket')}[{RATE}]))"
+        count = f"sum(increase({self.raw(family, *matchers, part='_count')}[{RATE}]))"
+        return f"{buckets} and on () ({count} > 0)"
+
+    def zero_where(self, expr: str, base: str, by: Iterable[str] = ()) -> str:
+        """A count of bad things: 0 where its base metric exists and nothing bad was counted, absent where it does not."""
+        return f"{expr} or {summed(by, base)} * 0"
+
+
+def summed(by: Iterable[str], expr: str) -> str:
+    """A sum that keeps some labels, or none."""
+    labels = tuple(dict.fromkeys(by))
+    return queries.total(labels, expr) if labels else f"sum({expr})"
+
+
+def ratio_of(id_: str) -> Ratio:
+    """The catalogue's ratio of this id."""
+    return ratio_named(id_)

@@ -1,0 +1,236 @@
+"""Release: what did this release do? Old and new revision side by side on an axis of time since release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prefix_cache_exporter.measures import ENGINE, USAGE
+from prefix_cache_exporter.pack import queries
+from prefix_cache_exporter.pack.alerts import dashboards as uids
+from prefix_cache_exporter.pack.records import fingerprints, releases
+
+from . import panels
+from .board import Question, board
+from .layout import Cell, Section
+from .panels import BAD, GOOD, NO_TRAFFIC, PLAIN, UNITS, WARN, Column, Line
+from .reading import Reader, ratio_of
+from .shapes import Query, Visual, value_override
+from .variables import by_label, datasource, from_result
+
+if TYPE_CHECKING:
+    from grafanalib.core import Template
+
+    from prefix_cache_exporter.pack.names import Names
+
+QUESTION = Question(uids.RELEASE, "Release", "What did this release do?", hours=12)
+_NARROW = 'source=~"$source",model=~"$model",template=~"$template"'
+OLD, NEW = 'template_revision="$old_revision"', 'template_revision="$new_revision"'
+_BOTH = 'template_revision=~"$old_revision|$new_revision"'
+_TTFT = USAGE["time_to_first_token_seconds"]
+_PLANES = (("engine", "engine_population_hit"), ("usage", "usage_population_hit"))
+
+
+def make(names: Names) -> str:
+    """The dashboard."""
+    reader = Reader(names)
+    sections = (
+        Section("Old and new by time since their first traffic", tuple(_aligned(names, *plane) for plane in _PLANES)),
+        Section("The cold window", tuple(_cold_tiles(names, *plane) for plane in _PLANES)),
+        Section("Around the release", (*(_around(names, *plane) for plane in _PLANES), _prefixes(names))),
+        Section("Latency of like with like: time to first token by prompt length", _latency(names)),
+        Section("What is pinned", (Cell(_pins(reader), 24, 7),)),
+    )
+    return board(names, QUESTION, variables(names), sections)
+
+
+def variables(names: Names) -> list[Template]:
+    """Source, model and template, then two revisions: the newest, and the newest of the others."""
+    from prefix_cache_exporter.measures import EXPORTER
+
+    family = EXPORTER["release_first_traffic_timestamp_seconds"]
+    labels = ("source", "model", "template")
+    found = [datasource(), *(by_label(names, label, family, labels[:place]) for place, label in enumerate(labels))]
+    age, regex = releases.age(names), '/template_revision="([^"]+)"/'
+    single = f'{_NARROW},template_revision!~"mixed|other|"'
+    newest = f"sort(min by (template_revision) ({age}{{{single}}}))"
+    other = f'sort(min by (template_revision) ({age}{{{single},template_revision!="$new_revision"}}))'
+    return [
+        *found,
+        from_result("new_revision", "New revision", newest, regex),
+        from_result("old_revision", "Old revision", other, regex),
+    ]
+
+
+def _sides(names: Names, plane: str, id_: str, revision: str) -> tuple[str, str, str]:
+    """A recorded ratio of one revision over the reader's selection, with both sides."""
+    from prefix_cache_exporter.pack.names import families
+
+    ratio = ratio_of(id_)
+    sides = []
+    for side in (ratio.numerator, ratio.denominator):
+        (measure,) = side
+        series = names.rate(families(plane)[measure], names.settings.windows.short)
+        sides.append(f"sum({series}{{{_NARROW},{revision}}})")
+    return queries.ratio(*sides), sides[0], sides[1]
+
+
+def _aligned(names: Names, plane: str, id_: str) -> Cell:
+    ratio, age = ratio_of(id_), releases.age(names)
+    targets = []
+    for place, (title, revision) in enumerate((("old", OLD), ("new", NEW))):
+        when = f"max({age}{{{_NARROW},{revision}}})"
+        targets.append(Query(expr=when, refId=f"X{place}", legendFormat=f"age of {title}"))
+        targets.append(Query(expr=_sides(names, plane, id_, revision)[0], refId=f"Y{place}", legendFormat=f"{title} revision"))
+    about = f"{panels.about_ratio(ratio)} Both revisions begin at the left edge: the axis is time since the first traffic of each."
+    description = f"{about}\n\nReads {', '.join(f'`{name}`' for name in panels.reads(t.expr for t in targets))}"
+    series = [_curve(title) for title in ("old", "new")]
+    panel = Visual(
+        kind="xychart",
+        title=f"{ratio.title} since first traffic",
+        description=description,
+        targets=targets,
+        transformations=[{"id": "joinByField", "options": {"byField": "Time", "mode": "outer"}}],
+        options={
+            "mapping": "manual",
+            "series": series,
+            "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []},
+            "tooltip": {"mode": "single", "sort": "none"},
+        },
+        defaults={
+            "noValue": NO_TRAFFIC,
+            "unit": UNITS["ratio"],
+            "custom": {"show": "lines", "lineWidth": 2, "fillOpacity": 0, "axisPlacement": "auto"},
+            "color": {"mode": "palette-classic"},
+        },
+        overrides=[
+            *(value_override(f"age of {title}", ("unit", "dtdurations"), ("min", 0)) for title in ("old", "new")),
+            value_override("old revision", ("color", _fixed("orange")), ("min", 0), ("max", 1)),
+            value_override("new revision", ("color", _fixed("blue")), ("min", 0), ("max", 1)),
+        ],
+    )
+    return Cell(panel, 12, 9)
+
+
+def _curve(title: str) -> dict[str, Any]:
+    return {
+        "name": {"fixed": f"{title} revision"},
+        "frame": {"matcher": {"id": "byIndex", "options": 0}},
+        "x": {"matcher": {"id": "byName", "options": f"age of {title}"}},
+        "y": {"matcher": {"id": "byName", "options": f"{title} revision"}},
+    }
+
+
+def _cold_tiles(names: Names, plane: str, id_: str) -> Cell:
+    memory, interval = names.settings.release.memory, names.settings.interval
+    quotient = _sides(names, plane, id_, NEW)[0]
+    expected = f"max({names.of_ratio(ratio_of(id_), 'ratio_expected')}{{{_NARROW},{NEW}}})"
+    warm = queries.number(names.settings.thresholds.warm)
+    cold = f"({quotient}) < ({expected}) * {warm}"
+    lines = (
+        Line(quotient, "new revision now", "ratio"),
+        Line(expected, "expected once warm", "ratio"),
+        Line(f"max({releases.cold_window(names)}{{{_NARROW},{NEW}}})", "cold window predicted"),
+        Line(f"count_over_time(({cold})[{memory}:{interval}]) * {queries.number(interval.seconds)}", "cold window measured"),
+    )
+    about = (
+        f"{panels.about_ratio(ratio_of(id_))} Predicted: what the release says, else the pack file's default. Measured: "
+        f"how long the new revision has been below {float(warm):.0%} of what is expected of it, as far as "
+        f"{memory} back."
+    )
+    return Cell(panels.tile(f"Warming up, {plane} plane", lines, about, unit="seconds", steps=((None, PLAIN),)), 12, 6)
+
+
+def _around(names: Names, plane: str, id_: str) -> Cell:
+    lines = [
+        Line(_sides(names, plane, id_, revision)[0], f"{title} revision: ratio") for title, revision in (("old", OLD), ("new", NEW))
+    ]
+    lines += [
+        Line(_sides(names, plane, id_, revision)[2], f"{title} revision: prompt tokens", "tokens/s")
+        for title, revision in (("old", OLD), ("new", NEW))
+    ]
+    ratio = ratio_of(id_)
+    about = f"{panels.about_ratio(ratio)} The denominators are drawn too (right axis): traffic moving from one revision to the other."
+    panel = panels.over_time(f"{ratio.title} and traffic", lines, about, unit="ratio")
+    for ref in ("C", "D"):
+        panel.overrides.append(_right(ref))
+    return Cell(panel, 8, 9)
+
+
+def _prefixes(names: Names) -> Cell:
+    selected = f"{{{_NARROW},{_BOTH}}}"
+    distinct, requests = fingerprints.distinct(names), fingerprints.requests(names)
+    by = ("template", "template_revision")
+    lines = (
+        Line(queries.total(by, f"{distinct}{selected}"), "{{template}} {{template_revision}}: leading fingerprints"),
+        Line(queries.total(by, f"{requests}{selected}"), "{{template}} {{template_revision}}: requests"),
+    )
+    about = (
+        "Distinct beginnings of prompts in the sliding window, beside the requests of the same window. Where the first "
+        "grows with the second, something near the front of the prompt changes with every request."
+    )
+    return Cell(panels.over_time("Leading fingerprints", lines, about, unit="count"), 8, 9)
+
+
+def _latency(names: Names) -> tuple[Cell, ...]:
+    window = names.settings.windows.long
+    kept = ("prompt_band", "cache_state")
+    sums, counts = (names.rate(_TTFT, window, part=part, kept=kept) for part in ("_sum", "_count"))
+    by = ("prompt_band", "template_revision")
+    selected = f"{{{_NARROW},{_BOTH}}}"
+    total = queries.total(by, f"{counts}{selected}")
+    mean = queries.ratio(queries.total(by, f"{sums}{selected}"), total)
+    samples = f"{total} * {queries.number(window.seconds)}"
+    selector = ",".join(filter(None, (names.settings.selector, _NARROW, _BOTH)))
+
+    def quantile(share: float) -> str:
+        buckets = f"sum by (le, prompt_band, template_revision) (rate({_TTFT.name}_bucket{{{selector}}}[{window}]))"
+        return f"histogram_quantile({share}, {buckets}) and ({total} > 0)"
+
+    columns = (
+        Column("Prompt tokens", label="prompt_band"),
+        Column("Revision", label="template_revision"),
+        Column("Mean", mean, unit="seconds"),
+        Column("P50", quantile(0.5), unit="seconds"),
+        Column("P95", quantile(0.95), unit="seconds"),
+        Column("Requests", samples),
+    )
+    about = (
+        f"Time to the first content fragment over the last {window} by prompt-length band, so that a change of the "
+        "mix of prompts is not taken for a change of latency. The mean divides seconds by requests that had a time to "
+        "first token (in the denominator; requests without one are not). Few requests make a quantile worth little."
+    )
+    lines = (Line(mean, "{{prompt_band}} tokens, {{template_revision}}"),)
+    over_time = panels.over_time("Mean time to first token by band", lines, about, unit="seconds")
+    return (Cell(panels.table("Time to first token, before and after", columns, about), 12, 9), Cell(over_time, 12, 9))
+
+
+def _pins(reader: Reader) -> Visual:
+    from prefix_cache_exporter.measures import EXPORTER
+
+    info = EXPORTER["release_info"]
+    labels = (*info.labels[:1], *info.labels[2:])
+    selector = ",".join(filter(None, (reader.names.settings.selector, _NARROW, _BOTH)))
+    columns = (
+        *(Column(label.replace("_", " ").capitalize(), label=label) for label in labels),
+        Column("Pods", f"count by ({', '.join(labels)}) ({info.name}{{{selector}}})"),
+    )
+    about = "What the pods say is pinned together. One revision in two rows is drift: the same name, two contents."
+    return panels.table("Pins", columns, about)
+
+
+def _fixed(color: str) -> dict[str, str]:
+    return {"mode": "fixed", "fixedColor": color}
+
+
+def _right(ref: str) -> dict[str, Any]:
+    from .shapes import query_override
+
+    return query_override(
+        ref,
+        ("custom.axisPlacement", "right"),
+        ("custom.lineStyle", {"fill": "dot", "dash": [2, 4]}),
+        ("custom.lineWidth", 1),
+        ("max", None),
+    )
+
+
