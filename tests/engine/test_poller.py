@@ -230,7 +230,7 @@ def test_a_restart_without_a_failed_poll_may_be_of_another_version():
     bench.says = "0.12.0"
     bench.poll(old[COLD])
     bench.says = RUN
-    bench.poll(with_start(new[COLD], bench.clock.now))
+    bench.poll(with_start(new[COLD], 1_796_000_000.0))
     assert bench.shown("map_state", state="verified") == {"": 1}
     assert bench.shown("restarts_total") == {"": 1}
     assert bench.total("prompt_tokens") == 474
