@@ -169,6 +169,49 @@ class TestRotation:
         self.check(logs, killed)
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_log_that_only_its_rotated_name_was_ever_seen_of(tmp_path, killed):
+    logs = Logs(tmp_path)
+    logs.write(record(1))
+    logs.poll()
+    if killed:
+        logs.follower.close()
+    logs.append(record(2))
+    logs.rename("app.log.2")
+    logs.write(record(3))
+    logs.rename("app.log.1")
+    logs.write(record(4))
+    logs.copytruncate("app.log.0")
+    logs.write(record(5))
+    if killed:
+        logs.start()
+    logs.poll()
+    logs.poll(70)
+    logs.gzip("app.log.2")
+    logs.gzip("app.log.1")
+    logs.poll(70)
+    logs.kill()
+    logs.poll(70)
+    assert sorted(ids(logs.lines)) == ["L1", "L2", "L3", "L4", "L5"]
+    assert not logs.lost_files
+
+
+def test_what_was_rotated_before_the_first_look_is_history(tmp_path):
+    logs = Logs(tmp_path)
+    logs.write(record(1) * 20, "app.log.1")
+    logs.write(gzip.compress(record(2).encode() * 20), "app.log.2.gz")
+    logs.write(b"\x28\xb5\x2f\xfd" + os.urandom(100), "app.log.3.zst")
+    logs.write(gzip.compress(b"x" * 99)[:-4] + b"abcd", "app.log.4.gz")
+    logs.write("", "app.log.5")
+    logs.write(record(3) * 20)
+    assert set(ids(logs.poll())) == {"L3"}
+    logs.kill()
+    logs.gzip("app.log.1")
+    logs.rename("app.log.9.gz", "app.log.2.gz")
+    logs.poll()
+    assert set(ids(logs.lines)) == {"L3"}
+
+
 def test_packed_archives_are_read_whole_and_once(tmp_path):
     logs = Logs(tmp_path, "*.gz")
     members = gzip.compress(record(1).encode()) + gzip.compress(record(2).encode()) + b"\0" * 512

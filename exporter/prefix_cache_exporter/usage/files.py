@@ -7,12 +7,13 @@ import os
 import re
 import stat
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 STANDARD_INPUT = "-"
 """The path of a source that reads standard input."""
@@ -30,6 +31,8 @@ _ROTATION = re.compile(
     re.VERBOSE,
 )
 _PACKED = re.compile(r"\.(?:gz|gzip|tmp|zst|zstd|bz2|xz|lz4|zip|Z)$")
+_REMEMBERED = 16_384
+"""Names whose hashes are remembered."""
 _LITERAL = re.compile(r"[^*?\[]*")
 
 
@@ -87,34 +90,53 @@ def look(patterns: Iterable[str]) -> Listing:
     return listing
 
 
-def siblings(folders: Iterable[str]) -> tuple[list[Match], bool]:
-    """Every regular file in some folders, newest first, and whether all folders could be read."""
+def siblings(folders: Iterable[str], places: Collection[bytes] | None = None) -> tuple[list[Match], bool]:
+    """Regular files in some folders, oldest first, and whether all folders could be read.
+
+    Args:
+        folders: real paths.
+        places: only files of these families in their folders; None for all files.
+    """
     found: list[Match] = []
     whole = True
     for folder in folders:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if entry.is_file(follow_symlinks=False):
+                    if (places is None or place(entry.path) in places) and entry.is_file(follow_symlinks=False):
                         info = entry.stat(follow_symlinks=False)
                         found.append(Match(entry.path, (info.st_dev, info.st_ino), (info.st_size, info.st_mtime_ns)))
         except FileNotFoundError:
             continue
         except OSError:
             whole = False
-    return sorted(found, key=lambda match: match.stamp[1], reverse=True), whole
+    return sorted(found, key=lambda match: match.stamp[1]), whole
 
 
+@lru_cache(_REMEMBERED)
 def family(path: str) -> bytes:
     """A hash of a log's name that stays the same when it is rotated and packed.
 
     `app.log`, `app.log.1`, `app.log-20260302.gz` and `app-2026-03-02.log` are one family.
     """
+    return _hash(_plain_name(path))
+
+
+@lru_cache(_REMEMBERED)
+def place(path: str) -> bytes:
+    """A hash of a real path's folder and family."""
+    return _hash(f"{os.path.dirname(path)}\0{_plain_name(path)}")  # noqa: PTH120  # text in, text out
+
+
+def _plain_name(path: str) -> str:
     name = Path(path).name
     while packed := _PACKED.search(name):
         name = name[: packed.start()]
-    name = _ROTATION.sub("", name) or name
-    return blake2b(name.encode(errors="surrogateescape"), digest_size=8).digest()
+    return _ROTATION.sub("", name) or name
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode(errors="surrogateescape"), digest_size=8).digest()
 
 
 def folder_of(path: str) -> str:

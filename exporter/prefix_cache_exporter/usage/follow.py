@@ -21,7 +21,7 @@ from .log import Log, Piece, ReplacedError
 from .positions import INSIDE, REFUSED, VALUES, Position
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from .files import File, Match
 
@@ -112,6 +112,8 @@ class Follower:
         self._missing: dict[int, float | None] = {key: None for key, one in self._known.items() if not one.finished}
         self._folders: set[str] = set()
         self._barred: set[File] = set()
+        self._matched: Collection[File] = ()
+        self._places = {one.place for one in self._known.values()}
         self._noted: Counter[str] = Counter()
         self._stored: dict[str, bytes | None] = {}
         self._ended: list[str] = []
@@ -222,6 +224,7 @@ class Follower:
     def _look(self) -> None:
         now = self._looked = self._clock()
         listing = files.look(self._patterns)
+        self._matched = listing.matches.keys()
         self._folders |= listing.folders
         self.readable = listing.readable
         self._barred.clear()
@@ -229,7 +232,9 @@ class Follower:
             match = listing.matches.get(one.file)
             if one.path != files.STANDARD_INPUT:
                 one.path = match.path if match else None
-        for file in [file for file in self._set_aside if file not in listing.matches]:
+        beside, whole = files.siblings(self._folders, self._places)
+        here = listing.matches.keys() | {match.file for match in beside}
+        for file in [file for file in self._set_aside if file not in here] if whole else ():
             key, _ = self._set_aside.pop(file)
             if key not in self._open and not self._known[key].finished:
                 self._missing[key] = None  # closed while idle, then renamed
@@ -241,9 +246,11 @@ class Follower:
         known = {one.file for one in self._known.values()}
         # What is known first, so that copies find their original open; then the oldest.
         for match in sorted(listing.matches.values(), key=lambda match: (match.file not in known, match.stamp[1])):
-            if match.file not in self._by_file and self._set_aside.get(match.file, (0, ()))[1] != match.stamp:
-                self._adopt(match)
+            self._adopt(match)
         self._seek(now)
+        for match in beside:  # rotated so fast, or while nobody looked, that only its rotated name was ever seen
+            if match.file not in listing.matches:
+                self._adopt(match, beside=True)
         self._spare()
 
     def _check(self) -> None:
@@ -257,8 +264,15 @@ class Follower:
             if replaced:
                 self._replaced(key, one)
 
-    def _adopt(self, match: Match) -> None:
-        """Takes a file in: one that is known, a copy of one that is, or a new one."""
+    def _adopt(self, match: Match, *, beside: bool = False) -> None:
+        """Takes a file in: one that is known, a copy of one that is, or a new one.
+
+        Args:
+            match: the file.
+            beside: no pattern matches it, but it bears a rotated name of a log that is followed.
+        """
+        if match.file in self._by_file or self._set_aside.get(match.file, (0, ()))[1] == match.stamp:
+            return
         known = self._known_as(match)
         if known is not None and self._known[known].finished and self._known[known].stamp == match.stamp:
             self._set_aside[match.file] = (known, match.stamp)
@@ -267,17 +281,20 @@ class Follower:
             content = self._content(match)
         except UnreadableError as error:
             if known is None or self._known[known].mode != REFUSED:
-                self._refuse(self._new(files.family(match.path), match.file), error.reason, match)
+                self._refuse(self._new(files.family(match.path), match.file, match.path), error.reason, match)
             else:
                 self._set_aside[match.file] = (known, match.stamp)
             return
         if content is None:
             return
-        if _is_early(content):
-            self._follow(self._new(files.family(match.path), match.file), content, match.file, match.path)
-            self._open[self._by_file[match.file]].judged = False
+        if not _is_early(content):
+            self._settle(match, content, beside=beside)
+        elif beside:
+            content.close()
         else:
-            self._settle(match, content)
+            key = self._new(files.family(match.path), match.file, match.path)
+            self._follow(key, content, match.file, match.path)
+            self._open[key].judged = False
 
     def _judge(self, key: int, one: _Followed) -> bool:
         """Whether a file that was too short to tell what it holds may be read now as what it was taken for."""
@@ -286,24 +303,25 @@ class Follower:
             one.judged = True  # it was followed under its own name, so it is no copy
         elif not _is_early(one.log.content):
             del self._open[key], self._by_file[one.file], self._known[key]
+            self._stored[str(key)] = None
             match = files.Match(one.path, one.file, one.log.content.stamp())
             try:
                 content = one.log.content.reopened()
             except UnreadableError as error:
-                self._refuse(self._new(files.family(match.path), match.file), error.reason, match)
+                self._refuse(self._new(files.family(match.path), match.file, match.path), error.reason, match)
             else:
                 self._settle(match, content)
         return one.judged
 
-    def _settle(self, match: Match, content: Content) -> None:
+    def _settle(self, match: Match, content: Content, *, beside: bool = False) -> None:
         try:
-            key = self._recognise(match, content)
+            key = self._recognise(match, content, beside=beside)
         except UnreadableError as error:
             content.close()
-            self._refuse(self._new(files.family(match.path), match.file), error.reason, match)
+            self._refuse(self._new(files.family(match.path), match.file, match.path), error.reason, match)
             return
         if key is not None:
-            self._follow(key, content, match.file, match.path)
+            self._follow(key, content, match.file, None if beside else match.path)
         else:
             content.close()
 
@@ -311,11 +329,14 @@ class Follower:
         found = [key for key, one in self._known.items() if one.file == match.file and key not in self._open]
         return found[-1] if found else None
 
-    def _recognise(self, match: Match, content: Content) -> int | None:
+    def _recognise(self, match: Match, content: Content, *, beside: bool) -> int | None:
         """Which log a file holds; None where it is a copy of what another file gives, or that is not clear yet."""
         family = files.family(match.path)
         for key, position in reversed(self._known.items()):
             if position.mode == REFUSED:
+                if beside and position.head_length and position.family == family and _fits(position, content):
+                    self._set_aside[match.file] = (key, match.stamp)
+                    return None
                 continue
             if position.file == match.file and key not in self._open and _fits(position, content):
                 return key
@@ -330,7 +351,7 @@ class Follower:
             if kind != _OTHER:
                 self._set_aside[match.file] = (key, match.stamp if kind == _COPY else (-1, -1))
                 return None
-        return self._new(family, match.file)
+        return self._new(family, match.file, match.path)
 
     def _compare(self, one: _Followed, content: Content) -> int:
         """Holds a file against a log that is being followed: a copy holds the same as far as it goes."""
@@ -368,11 +389,39 @@ class Follower:
         self._open[key] = _Followed(Log(content, position, self._limit), file, path, self._clock())
         self._by_file[file] = key
 
-    def _new(self, family: bytes, file: File = (-1, -1)) -> int:
+    def _new(self, family: bytes, file: File = (-1, -1), path: str | None = None) -> int:
+        """A key for a log that was never seen. What lies rotated beside the first of its name came before it."""
         key = self._next
         self._next += 1
-        self._known[key] = Position(*file, family=family)
+        place = b"" if path is None else files.place(os.path.realpath(path))
+        self._store(key, Position(*file, family=family, place=place))
+        if path is not None and place not in self._places:
+            self._places.add(place)
+            for match in files.siblings((files.folder_of(path),), {place})[0]:
+                if match.file not in self._by_file and match.file not in self._matched and match.file != file:
+                    self._pass_over(match)
         return key
+
+    def _pass_over(self, match: Match) -> None:
+        """Remembers a rotated file from before the first look, so that it is never taken for one that came after."""
+        try:
+            content = self._content(match)
+        except UnreadableError:
+            return
+        if content is None:
+            return
+        try:
+            size = content.extent(match.stamp[0]) if content.rewritable else min(positions.HEAD, match.stamp[0])
+            blank = Position(*match.file, family=files.family(match.path), place=files.place(match.path))
+            position = positions.moved(blank, content, size, REFUSED, 0)
+        except UnreadableError:
+            return
+        finally:
+            content.close()
+        key = self._next
+        self._next += 1
+        self._store(key, replace(position, finished=True, stamp=match.stamp))
+        self._set_aside[match.file] = (key, match.stamp)
 
     # Files that go away.
 

@@ -46,6 +46,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
         family: hash of the log's name without rotation suffixes.
         finished: whether the log was rotated away, or is an archive, and was read to its end.
         stamp: size and modification time of the file when it was finished; while both stay it is not opened again.
+        place: hash of the folder and the family.
     """
 
     device: int
@@ -59,6 +60,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     family: bytes = b""
     finished: bool = False
     stamp: tuple[int, int] = (0, 0)
+    place: bytes = b""
 
     @property
     def file(self) -> tuple[int, int]:
