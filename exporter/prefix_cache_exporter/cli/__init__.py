@@ -20,6 +20,7 @@ COMMANDS = (
     "maps",
     "usage",
     "report",
+    "pack",
     "demo",
 )
 """Modules of this package, in the order that `--help` lists them.

@@ -10,6 +10,7 @@ CHECKS = (
     "serve",
     "inventory",
     "usage",
+    "pack",
 )
 """Command modules with a `register_check(subparsers)`, which adds one `check …` and sets its default `run`."""
 
