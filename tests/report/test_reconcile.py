@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from prefix_cache_exporter.cli import run
 from prefix_cache_exporter.report import reconcile
+from prefix_cache_exporter.report.tally import Tally
 from prefix_cache_exporter.usage.price import Unpriced
 from support.records import record
 
@@ -100,7 +101,9 @@ def test_days_and_models_are_boundedly_many(monkeypatch):
     monkeypatch.setattr(reconcile, "_MOST", 1)
     logged = reconcile.Logged()
     for model in ("a", "b", "a"):
-        logged.add(record(model=model, total=10, read=0, output=1), Unpriced("unknown_model"))
+        tally = Tally()
+        tally.add(record(model=model, total=10, read=0, output=1), Unpriced("unknown_model"), None)
+        logged.add(("2026-09-21", model), tally)
     compared = reconcile.compare(logged, {})
     assert compared["records_not_compared"] == 1
     assert [row["logged"] for row in compared["differences"]] == [2, 20, 2]

@@ -105,15 +105,15 @@ def _report(args: argparse.Namespace) -> int:
     billed = reconcile.read_billing(args.reconcile) if args.reconcile else None
     logged = reconcile.Logged()
     progress = Progress(sys.stderr, reading.size_of(paths))
-    made = document.run(
-        _reading(args, config, source, progress),
-        paths,
-        document.Groups(by, args.groups),
+    groups = document.Groups(by, args.groups)
+    into = document.Run(
+        groups,
         prices,
         eligibility,
-        in_force=(args.template, args.template_revision),
-        also=logged.add if billed is not None else None,
+        release=(args.template, args.template_revision),
+        logged=logged if billed is not None else None,
     )
+    made = document.run(_reading(args, config, source, progress), paths, groups, prices, into)
     progress.close()
     made = {"format": source.format, **made}
     if billed is not None:
@@ -166,26 +166,26 @@ def _fields(given: list[str]) -> Mapping[str, str]:
 
 def _reading(args: argparse.Namespace, config: Config, source: UsageSource, progress: Progress) -> Any:
     from prefix_cache_exporter.report.reading import Reading  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.intake import Intake  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.maps import MapBook  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.merge import Merger  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.namespaces import Protector  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.normaliser import Normaliser  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.sources import read_key  # noqa: PLC0415  # when run
 
-    usage_map = MapBook([*map(str, config.maps.folders), *args.maps]).get(source.format)
+    usage_map = MapBook([*config.maps.of("usage"), *args.maps]).get(source.format)
     if usage_map.aggregate:
         raise _UsageError(f"--format: got {source.format}, which are aggregates: give them to --reconcile")
     namespaces = source.namespaces
     key = read_key(namespaces.key_file) if namespaces.key_file else b""
-    normaliser = Normaliser(
+    intake = Intake(
         usage_map,
+        input_includes_cache=source.input_includes_cache,
         fields=source.fields,
         provider=source.provider,
         models=source.models,
         protect=Protector(allow=namespaces.allow, buckets=namespaces.buckets, key=key),
+        dedupe_records=source.dedupe_records,
     )
-    merger = Merger(usage_map, input_includes_cache=source.input_includes_cache, dedupe_records=source.dedupe_records)
-    return Reading(normaliser, merger, line_limit=source.line_limit_bytes, progress=progress.show)
+    return Reading(intake, line_limit=source.line_limit_bytes, progress=progress.show)
 
 
 def _prices(args: argparse.Namespace, config: Config) -> PriceBook:

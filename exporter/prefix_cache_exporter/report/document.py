@@ -6,17 +6,22 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from prefix_cache_exporter.usage.money import record_of
+from prefix_cache_exporter.usage.record import UsageRecord
+
 from .summary import summarise
-from .tally import Group
+from .tally import Group, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from prefix_cache_exporter.usage.eligible import Eligibility
+    from prefix_cache_exporter.usage.intake import Row
     from prefix_cache_exporter.usage.price import PriceBook
-    from prefix_cache_exporter.usage.record import UsageRecord
 
     from .reading import Reading
+    from .reconcile import Logged
+    from .tally import Release
 
 OTHER = "other"
 """Where records go whose group would be one too many; their sums stay exact."""
@@ -67,16 +72,23 @@ class Groups:
         self._groups: dict[tuple[str, ...], Group] = {}
         self.overflowed = 0
 
-    def of(self, record: UsageRecord) -> Group:
-        """The group of a record."""
+    def of(self, record: UsageRecord, records: int = 1) -> Group:
+        """The group of a record, or of several that belong together."""
         key = tuple(part(record) for part in self._parts)
         group = self._groups.get(key)
         if group is not None:
             return group
         if len(self._groups) >= self._limit:
-            self.overflowed += 1
+            self.overflowed += records
             key = (OTHER,) * len(self.by)
         return self._groups.setdefault(key, Group())
+
+    def whole(self) -> Group:
+        """All groups together."""
+        whole = Group()
+        for group in self._groups.values():
+            whole.merge(group)
+        return whole
 
     def items(self) -> Iterable[tuple[dict[str, str], Group]]:
         """Labels and groups in order of the labels, `other` last."""
@@ -85,45 +97,81 @@ class Groups:
             yield dict(zip(self.by, key, strict=True)), group
 
 
-def run(
-    reading: Reading,
-    paths: Sequence[str],
-    groups: Groups,
-    prices: PriceBook,
-    eligibility: Eligibility,
-    *,
-    in_force: tuple[str | None, str | None] = (None, None),
-    also: Callable[[UsageRecord, Any], None] | None = None,
-) -> dict[str, Any]:
-    """Reads every log and gives the report's document.
+class Run:
+    """Takes the records of a report in.
 
     Args:
-        reading: the reader of the format.
-        paths: logs.
         groups: how to break down.
         prices: what records cost.
         eligibility: what of them could have been reused.
-        in_force: template and revision of records that name none.
-        also: called with each record and its cost, for comparisons.
+        release: template and revision of records that name none.
+        logged: sums by day and model, for comparisons.
     """
-    whole = Group()
-    first: float | None = None
-    last: float | None = None
-    for record in reading.records(paths):
-        cost, eligible = prices.cost(record), eligibility.eligible(record, *in_force)
-        whole.add(record, cost, eligible)
-        if groups.by:
-            groups.of(record).add(record, cost, eligible)
-        if also is not None:
-            also(record, cost)
-        time = record.time
-        if time is not None:
-            first = time if first is None or time < first else first
-            last = time if last is None or time > last else last
+
+    def __init__(
+        self,
+        groups: Groups,
+        prices: PriceBook,
+        eligibility: Eligibility,
+        *,
+        release: Release = (None, None),
+        logged: Logged | None = None,
+    ) -> None:
+        self._groups, self._prices, self._eligibility = groups, prices, eligibility
+        self._release, self._logged = release, logged
+        self._by_day = "day" in groups.by or logged is not None
+        self.first: float | None = None
+        self.last: float | None = None
+
+    def add(self, record: UsageRecord) -> None:
+        """Takes in one record."""
+        self._span([record.time] if record.time is not None else [])
+        cost, eligible = self._prices.cost(record), self._eligibility.eligible(record, *self._release)
+        self._groups.of(record).add(record, cost, eligible)
+        if self._logged is not None:
+            tally = Tally()
+            tally.add(record, cost, eligible)
+            self._logged.add((day_of(record), record.model or ""), tally)
+
+    def add_rows(self, sample: UsageRecord, rows: Sequence[Row]) -> None:
+        """Takes in plain records that differ in nothing but their rows."""
+        self._span([row[6] for row in rows if row[6] is not None])
+        for some in _days(rows) if self._by_day else (rows,):
+            one = record_of(sample, some[0])
+            self._groups.of(one, len(some)).add_rows(sample, some, self._prices, self._eligibility, self._release)
+            if self._logged is not None:
+                tally = Tally()
+                tally.add_rows(sample, some, self._prices, self._eligibility)
+                self._logged.add((day_of(one), one.model or ""), tally)
+
+    def _span(self, times: Sequence[float]) -> None:
+        if times:
+            first, last = min(times), max(times)
+            self.first = first if self.first is None else min(first, self.first)
+            self.last = last if self.last is None else max(last, self.last)
+
+
+def _days(rows: Sequence[Row]) -> Iterable[Sequence[Row]]:
+    """Rows of one UTC day each."""
+    days: dict[int | None, list[Row]] = {}
+    for row in rows:
+        time = row[6]
+        days.setdefault(None if time is None else int(time // 86400), []).append(row)
+    return days.values()
+
+
+def run(reading: Reading, paths: Sequence[str], groups: Groups, prices: PriceBook, into: Run) -> dict[str, Any]:
+    """Reads every log and gives the report's document."""
+    for found in reading.groups(paths):
+        if isinstance(found, UsageRecord):
+            into.add(found)
+        else:
+            into.add_rows(*found)
+    whole = groups.whole()
     return {
         "files": len(paths),
-        "from": _moment(first),
-        "to": _moment(last),
+        "from": _moment(into.first),
+        "to": _moment(into.last),
         "lines": {"read": reading.lines, "lost": _sorted(reading.lost), "ignored": _sorted(reading.ignored)},
         "unreadable_files": dict(sorted(reading.unreadable.items())),
         "records": {
@@ -135,7 +183,7 @@ def run(
         },
         "total": summarise(whole, prices),
         "by": list(groups.by),
-        "groups": [{"labels": labels, **summarise(group, prices)} for labels, group in groups.items()],
+        "groups": [{"labels": labels, **summarise(group, prices)} for labels, group in groups.items() if groups.by],
         "records_in_other": groups.overflowed,
     }
 

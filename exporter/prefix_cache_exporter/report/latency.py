@@ -58,6 +58,27 @@ class Durations:
             return
         self._classify(seconds)
 
+    def extend(self, values: list[float]) -> None:
+        """Takes in many durations."""
+        if self._few is not None and len(self._few) + len(values) <= EXACT:
+            self._few.extend(values)
+            self.count += len(values)
+            return
+        for seconds in values:
+            self.add(seconds)
+
+    def merge(self, other: Durations) -> None:
+        """Adds another stream's durations."""
+        if other._few is not None:
+            self.extend(other._few.tolist())
+            return
+        few, self._few = self._few, None
+        for value in few or ():
+            self._classify(value)
+        for place, count in other._classes.items():
+            self._classes[place] = self._classes.get(place, 0) + count
+        self.count += other.count
+
     def percentile(self, quantile: float) -> Percentile:
         """One percentile by the nearest-rank rule."""
         rank = max(math.ceil(quantile * self.count), 1)

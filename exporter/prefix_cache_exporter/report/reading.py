@@ -10,26 +10,27 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.usage.contents import Gzip, Pipe, UnreadableError, open_content
-from prefix_cache_exporter.usage.log import Log, ReplacedError
+from prefix_cache_exporter.usage.log import Log, Piece, ReplacedError
 from prefix_cache_exporter.usage.positions import Position
-from prefix_cache_exporter.usage.record import Duplicate, Fragment, Quarantined, Skipped, UsageRecord
+from prefix_cache_exporter.usage.record import Duplicate, Quarantined, Skipped, UsageRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from prefix_cache_exporter.usage.contents import Content
-    from prefix_cache_exporter.usage.merge import Merger
-    from prefix_cache_exporter.usage.normaliser import Normaliser
+    from prefix_cache_exporter.usage.intake import Group as Gathered
+    from prefix_cache_exporter.usage.intake import Intake
+    from prefix_cache_exporter.usage.merge import Outcome
 
 STANDARD_INPUT = "-"
+_TOGETHER = 4 << 20
 
 
 class Reading:
     """Reads logs once, front to end.
 
     Args:
-        normaliser: of the format.
-        merger: likewise.
+        intake: reads lines of the format.
         line_limit: longest line in bytes; a longer one is lost and counted.
         progress: called with bytes and lines read so far.
 
@@ -46,13 +47,12 @@ class Reading:
 
     def __init__(
         self,
-        normaliser: Normaliser,
-        merger: Merger,
+        intake: Intake,
         *,
         line_limit: int = 4 << 20,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        self._normaliser, self._merger, self._limit = normaliser, merger, line_limit
+        self._intake, self._limit = intake, line_limit
         self._progress = progress
         self.lines = self.bytes = self.duplicates = 0
         self.lost: Counter[str] = Counter()
@@ -62,19 +62,19 @@ class Reading:
         self.qualities: Counter[str] = Counter()
         self.unreadable: dict[str, str] = {}
 
-    def records(self, paths: Iterable[str]) -> Iterator[UsageRecord]:
-        """Every settled record of the logs, in the order in which they settle."""
+    def groups(self, paths: Iterable[str]) -> Iterator[Gathered | UsageRecord]:
+        """Every settled record of the logs: plain ones gathered by what they have in common, others one by one."""
         for path in paths:
-            for line in self._lines(path):
-                for said in self._normaliser.feed(line):
-                    if isinstance(said, Fragment):
-                        yield from self._settled(self._merger.add(said, 0.0, path))
-                    else:
-                        self._skip(said)
-            yield from self._settled(self._merger.end(path))
-        yield from self._settled(self._merger.settle(0.0, everything=True))
+            for lines in self._lines(path):
+                plain, others = self._intake.gather(lines, 0.0, path)
+                for group in plain:
+                    self.qualities[group.sample.quality] += len(group.rows)
+                    yield group
+                yield from self._settled(others)
+            yield from self._settled(self._intake.merger.end(path))
+        yield from self._settled(self._intake.settle(0.0, everything=True))
 
-    def _settled(self, outcomes: Iterable[UsageRecord | Quarantined | Duplicate | Skipped]) -> Iterator[UsageRecord]:
+    def _settled(self, outcomes: Iterable[Outcome]) -> Iterator[UsageRecord]:
         for outcome in outcomes:
             if isinstance(outcome, UsageRecord):
                 self.qualities[outcome.quality] += 1
@@ -90,7 +90,20 @@ class Reading:
     def _skip(self, skipped: Skipped) -> None:
         (self.lost if skipped.kind == "lost" else self.ignored)[skipped.reason] += 1
 
-    def _lines(self, path: str) -> Iterator[bytes]:
+    def _lines(self, path: str) -> Iterator[list[bytes]]:
+        """Lines by the thousand: the more are taken in together, the less each one costs."""
+        held: list[bytes] = []
+        size = 0
+        for piece in self._pieces(path):
+            held += piece.lines
+            size += piece.size
+            if size >= _TOGETHER:
+                yield held
+                held, size = [], 0
+        if held:
+            yield held
+
+    def _pieces(self, path: str) -> Iterator[Piece]:
         try:
             content, identity = _open(path)
         except UnreadableError as error:
@@ -109,7 +122,7 @@ class Reading:
                 self.lines += len(piece.lines)
                 self.bytes += piece.size
                 self.lost.update(piece.lost)
-                yield from piece.lines
+                yield piece
                 if self._progress is not None:
                     self._progress(self.bytes, self.lines)
                 if last:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from prefix_cache_exporter.usage.price import Unpriced
-
 from .billing import MEASURES, Billed, Key, read_billing
-from .document import day_of
 from .summary import amount
+from .tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from prefix_cache_exporter.usage.price import Cost
-    from prefix_cache_exporter.usage.record import UsageRecord
 
 __all__ = ["Logged", "compare", "read_billing"]
 
 _MOST = 50_000
 """Days times models that are held apart; what is beyond is not compared, and said to be."""
+_FREE = ("usage_missing", "served_from_gateway_cache")
+"""Why a request has no cost because nobody bills it."""
 _NAMES = {
     "requests": "requests",
     "input": "total_input_tokens",
@@ -31,41 +27,22 @@ _NAMES = {
 }
 
 
-@dataclass(slots=True)
-class _Sums:
-    sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MEASURES, 0))
-    cost: dict[str, int] = field(default_factory=dict)
-    unpriced: int = 0
-
-
 class Logged:
     """What the logs say by day and model."""
 
     def __init__(self) -> None:
-        self.by_key: dict[Key, _Sums] = {}
+        self.by_key: dict[Key, Tally] = {}
         self.beyond = 0
 
-    def add(self, record: UsageRecord, cost: Cost | Unpriced) -> None:
-        """Takes in one record. Requests without usage are left out: no provider bills them."""
-        if record.total_input_tokens is None:
-            return
-        key = (day_of(record), record.model or "")
+    def add(self, key: Key, tally: Tally) -> None:
+        """Takes in the sums of some records of one day and model."""
         found = self.by_key.get(key)
         if found is None:
             if len(self.by_key) >= _MOST:
-                self.beyond += 1
+                self.beyond += tally.requests
                 return
-            found = self.by_key[key] = _Sums()
-        sums = found.sums
-        sums["requests"] += 1
-        sums["input"] += record.total_input_tokens
-        sums["read"] += record.cache_read_tokens or 0
-        sums["write"] += record.cache_write_tokens or 0
-        sums["output"] += record.output_tokens or 0
-        if isinstance(cost, Unpriced):
-            found.unpriced += 1
-        else:
-            found.cost[cost.currency] = found.cost.get(cost.currency, 0) + cost.input + (cost.output or 0)
+            found = self.by_key[key] = Tally()
+        found.merge(tally)
 
 
 def compare(logged: Logged, billed: Mapping[Key, Billed], tolerance: float = 0.0) -> dict[str, Any]:
@@ -104,17 +81,34 @@ def compare(logged: Logged, billed: Mapping[Key, Billed], tolerance: float = 0.0
     }
 
 
-def _pairs(ours: _Sums | None, theirs: Billed | None) -> Iterator[tuple[str, Decimal | None, Decimal | None]]:
+def _pairs(ours: Tally | None, theirs: Billed | None) -> Iterator[tuple[str, Decimal | None, Decimal | None]]:
     """Measures that both sides know, or that one side has for a day and model that the other lacks."""
+    logged = _sums(ours)
     for measure in MEASURES:
-        left = ours.sums[measure] if ours else None
+        left = logged.get(measure)
         right = theirs.sums.get(measure) if theirs else None
         if (right is not None or theirs is None) and (left or right):
             yield _NAMES[measure], _whole(left), _whole(right)
     for currency in sorted(theirs.cost if theirs else ()):
-        if ours is None or not ours.unpriced:
-            paid = amount(ours.cost.get(currency, 0)) if ours else None
+        if ours is None:
+            yield f"cost_{currency}", None, theirs.cost[currency] if theirs else None
+        elif not any(count for reason, count in ours.unpriced.items() if reason not in _FREE):
+            money = ours.money.get(currency)
+            paid = amount(money.input + money.output if money else 0)
             yield f"cost_{currency}", paid, theirs.cost[currency] if theirs else None
+
+
+def _sums(tally: Tally | None) -> dict[str, int]:
+    """What providers count: requests without usage are not billed."""
+    if tally is None:
+        return {}
+    return {
+        "requests": tally.requests - sum(tally.unpriced.get(reason, 0) for reason in _FREE),
+        "input": tally.input_tokens,
+        "read": tally.cached_prompt_tokens,
+        "write": tally.written_prompt_tokens,
+        "output": tally.output_tokens,
+    }
 
 
 def _whole(count: int | None) -> Decimal | None:

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from prefix_cache_exporter.measures import Ratio
+    from prefix_cache_exporter.usage.money import Money
     from prefix_cache_exporter.usage.price import PriceBook
 
     from .latency import Durations
-    from .tally import Group, Money, Tally
+    from .tally import Group, Tally
 
 SYMBOLS = {"usage_request_hit": "H", "usage_population_hit": "R"}
 """The short names under which two of the ratios are known."""

@@ -4,55 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prefix_cache_exporter.usage.money import Money, cost_rows
 from prefix_cache_exporter.usage.price import Unpriced
 
 from .latency import Durations
 
 if TYPE_CHECKING:
-    from prefix_cache_exporter.usage.price import Cost
+    from collections.abc import Mapping, Sequence
+
+    from prefix_cache_exporter.usage.eligible import Eligibility
+    from prefix_cache_exporter.usage.intake import Row
+    from prefix_cache_exporter.usage.price import Cost, PriceBook
     from prefix_cache_exporter.usage.record import UsageRecord
 
-
-class Money:
-    """Costs in one currency, in trillionths."""
-
-    __slots__ = (
-        "assumed_ttl_tokens",
-        "counterfactual",
-        "output",
-        "output_unknown",
-        "priced",
-        "read",
-        "uncached",
-        "write",
-    )
-
-    def __init__(self) -> None:
-        self.read = self.write = self.uncached = self.output = self.counterfactual = 0
-        self.priced = self.output_unknown = self.assumed_ttl_tokens = 0
-
-    @property
-    def input(self) -> int:
-        """The input cost paid."""
-        return self.read + self.write + self.uncached
-
-    def add(self, cost: Cost) -> None:
-        """Takes in the cost of one record."""
-        self.priced += 1
-        self.read += cost.read
-        self.write += cost.write
-        self.uncached += cost.uncached
-        self.counterfactual += cost.counterfactual
-        self.assumed_ttl_tokens += cost.assumed_ttl_tokens
-        if cost.output is None:
-            self.output_unknown += 1
-        else:
-            self.output += cost.output
-
-    def merge(self, other: Money) -> None:
-        """Adds another sum."""
-        for name in Money.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+Release = tuple[str | None, str | None]
+"""Template and revision of records that name none."""
 
 
 class Tally:
@@ -114,9 +80,7 @@ class Tally:
             if read:
                 self.hit_requests += 1
             self.uncached_prompt_tokens += record.uncached_input_tokens or 0
-            if record.cache_write_tokens:
-                for ttl, tokens in (record.cache_write_by_ttl or {"unknown": record.cache_write_tokens}).items():
-                    self.written[ttl] = self.written.get(ttl, 0) + tokens
+            self._write(record.cache_write_tokens or 0, record.cache_write_by_ttl)
             if eligible is not None:
                 self.eligible_requests += 1
                 self.eligible_tokens += eligible
@@ -125,13 +89,51 @@ class Tally:
             self.output_unknown_requests += 1
         else:
             self.output_tokens += record.output_tokens
+        self._pay(cost, 1)
+
+    def add_rows(
+        self,
+        sample: UsageRecord,
+        rows: Sequence[Row],
+        prices: PriceBook,
+        eligibility: Eligibility,
+        release: Release = (None, None),
+    ) -> None:
+        """Takes in plain records that differ in nothing but their rows; the same sums as `add` of each."""
+        count = len(rows)
+        totals, reads, writes, uncached, outputs, splits, *_ = zip(*rows, strict=True)
+        self.output_tokens += sum(outputs)
+        for cost, records in cost_rows(prices, sample, rows):
+            self._pay(cost, records)
+        if reads[0] is None:
+            self.unreported_requests += count
+            self.unreported_prompt_tokens += sum(totals)
+            return
+        self.reported_requests += count
+        self.hit_requests += count - reads.count(0)
+        self.prompt_tokens += sum(totals)
+        self.cached_prompt_tokens += sum(reads)
+        self.uncached_prompt_tokens += sum(uncached)
+        if any(writes):
+            for tokens, split in zip(writes, splits, strict=True):
+                self._write(tokens or 0, split)
+        requests, eligible, cached = eligibility.sums(sample, rows, *release)
+        self.eligible_requests += requests
+        self.eligible_tokens += eligible
+        self.eligible_cached_tokens += cached
+
+    def _write(self, tokens: int, split: Mapping[str, int]) -> None:
+        for ttl, count in (split or {"unknown": tokens}).items() if tokens else ():
+            self.written[ttl] = self.written.get(ttl, 0) + count
+
+    def _pay(self, cost: Cost | Unpriced, records: int) -> None:
         if isinstance(cost, Unpriced):
-            self.unpriced[cost.reason] = self.unpriced.get(cost.reason, 0) + 1
+            self.unpriced[cost.reason] = self.unpriced.get(cost.reason, 0) + records
             return
         money = self.money.get(cost.currency)
         if money is None:
             money = self.money[cost.currency] = Money()
-        money.add(cost)
+        money.add(cost, records)
 
     def merge(self, other: Tally) -> None:
         """Adds another sum."""
@@ -176,18 +178,44 @@ class Group:
 
     def add(self, record: UsageRecord, cost: Cost | Unpriced, eligible: int | None) -> None:
         """Takes in one record."""
-        outcome = (record.status, record.extra.get("attempt", record.attempt))
-        tally = self.outcomes.get(outcome)
-        if tally is None:
-            tally = self.outcomes[outcome] = Tally()
-        tally.add(record, cost, eligible)
-        model = (record.provider, record.model)
-        if model in self.models or len(self.models) < _MODELS:
-            self.models[model] = record.time
+        self._tally(record, record.time).add(record, cost, eligible)
         if record.ttft_seconds is not None:
             self.ttft.add(record.ttft_seconds)
         if record.duration_seconds is not None:
             self.durations.add(record.duration_seconds)
+
+    def add_rows(
+        self,
+        sample: UsageRecord,
+        rows: Sequence[Row],
+        prices: PriceBook,
+        eligibility: Eligibility,
+        release: Release = (None, None),
+    ) -> None:
+        """Takes in plain records that differ in nothing but their rows."""
+        self._tally(sample, rows[-1][6]).add_rows(sample, rows, prices, eligibility, release)
+        self.ttft.extend([seconds for row in rows if (seconds := row[7]) is not None])
+        self.durations.extend([seconds for row in rows if (seconds := row[8]) is not None])
+
+    def _tally(self, record: UsageRecord, time: float | None) -> Tally:
+        model = (record.provider, record.model)
+        if model in self.models or len(self.models) < _MODELS:
+            self.models[model] = time
+        outcome = (record.status, record.extra.get("attempt", record.attempt))
+        tally = self.outcomes.get(outcome)
+        if tally is None:
+            tally = self.outcomes[outcome] = Tally()
+        return tally
+
+    def merge(self, other: Group) -> None:
+        """Adds another group."""
+        for outcome, tally in other.outcomes.items():
+            self.outcomes.setdefault(outcome, Tally()).merge(tally)
+        for model, time in other.models.items():
+            if model in self.models or len(self.models) < _MODELS:
+                self.models[model] = time
+        self.ttft.merge(other.ttft)
+        self.durations.merge(other.durations)
 
     @property
     def whole(self) -> Tally:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from .reuse import Rule, find_rule, shipped_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .intake import Row
     from .inventory import Inventory
     from .record import UsageRecord
 
@@ -41,9 +44,15 @@ class Eligibility:
         self._inventory = inventory
         self._block_size = block_size_tokens
         self._rules = (*(inventory.rules if inventory else ()), *(rules or shipped_rules()))
+        self._recomputed = max((rule.recomputed for rule in self._rules), default=0)
         self._dated = any(rule.dated for rule in self._rules)
         self._known: dict[tuple[str, str | None], Rule | None] = {}
         self._lengths: dict[tuple[str | None, str | None, str | None], int | None] = {}
+
+    @property
+    def dated(self) -> bool:
+        """Whether what can be reused depends on when a request was made."""
+        return self._dated
 
     def eligible(
         self, record: UsageRecord, template: str | None = None, template_revision: str | None = None
@@ -62,24 +71,58 @@ class Eligibility:
             template: the template in force, for records that say nothing.
             template_revision: its revision in force, likewise.
         """
+        shared = self._shared(record, template, template_revision)
+        if isinstance(shared, str):
+            return shared
+        return self._decided(shared, record.total_input_tokens, record, record.time)
+
+    def _shared(self, record: UsageRecord, template: str | None, template_revision: str | None) -> int | str:
+        """The length of a record's shared prefix, or why it is not known."""
         stated = record.extra.get("eligible_tokens")
         if stated is not None:
-            shared = _number(stated)
-            if shared is None:
-                return "bad_eligible_tokens"
-        else:
-            shared = self._registered(
-                record.extra.get("template", template),
-                record.extra.get("template_revision", template_revision),
-                record.model,
-            )
-            if shared is None:
-                return "not_registered"
-        total = record.total_input_tokens
+            number = _number(stated)
+            return "bad_eligible_tokens" if number is None else number
+        own = record.extra.get("template", template)
+        if own != template:
+            template_revision = None  # that of another template says nothing
+        found = self._registered(own, record.extra.get("template_revision", template_revision), record.model)
+        return "not_registered" if found is None else found
+
+    def _decided(self, shared: int, total: int | None, record: UsageRecord, time: float | None) -> int | str:
         if total is not None and shared > total:
             return "longer_than_input"
-        found = self.reusable(shared, total, record.provider, record.model, record.time)
-        return shared if isinstance(found, str) and stated is not None else found
+        found = self.reusable(shared, total, record.provider, record.model, time)
+        return shared if isinstance(found, str) and "eligible_tokens" in record.extra else found
+
+    def sums(
+        self,
+        sample: UsageRecord,
+        rows: Sequence[Row],
+        template: str | None = None,
+        template_revision: str | None = None,
+    ) -> tuple[int, int, int]:
+        """Sums over plain records that report cached tokens and differ in nothing but their rows.
+
+        Returns:
+            how many have a known eligible prefix, its tokens, and the cached ones within it, as `eligible` of each.
+        """
+        shared = self._shared(sample, template, template_revision)
+        if isinstance(shared, str):
+            return 0, 0, 0
+        requests = tokens = cached = 0
+        known: dict[tuple[int, float | None], int | str] = {}
+        for row in rows:
+            total, read = row[0], row[1] or 0
+            # Once the tokens that are always computed lie behind the prefix, a prompt's length changes nothing.
+            key = (total if total < shared + self._recomputed else -1, row[6] if self._dated else None)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = self._decided(shared, total, sample, row[6])
+            if not isinstance(found, str):
+                requests += 1
+                tokens += found
+                cached += min(read, found)
+        return requests, tokens, cached
 
     def reusable(
         self, shared: int, total: int | None, provider: str, model: str | None, time: float | None = None

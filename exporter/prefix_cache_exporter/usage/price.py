@@ -5,27 +5,23 @@ Money is counted in whole trillionths of a currency unit. What cannot be priced 
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from prefix_cache_exporter.documents import data_root
-from prefix_cache_exporter.measures.usage import MONEY_SCALE
 
 from .patterns import spellings
-from .pricebook import ATTO, BATCH, Book, ModelPrices, Rates, load_book
+from .pricebook import BATCH, PER_TRILLIONTH, Book, ModelPrices, Rates, Schedule, load_book
 from .providers import Providers, shipped_providers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from .record import UsageRecord
 
-    _Schedule = Callable[[int, float | None], Rates | str]
-
-_PER_TRILLIONTH = ATTO // MONEY_SCALE
 _REMEMBERED = 4096
 """Models that lookups are remembered for; model names come from logs, so there must be a bound."""
 
@@ -103,7 +99,7 @@ class PriceBook:
         for book in user:
             self._user.setdefault(self._providers.canonical(book.provider), []).append(book)
         self._shipped: dict[str, Book | None] = {}
-        self._found: dict[tuple[str | None, str | None, str | None, bool], _Schedule | Rates | str] = {}
+        self._found: dict[tuple[str | None, str | None, str | None, bool], Schedule | Rates | str] = {}
 
     @classmethod
     def load(cls, files: Iterable[Path | str] = (), *, currency: str = "USD", folder: Path | None = None) -> PriceBook:
@@ -153,7 +149,7 @@ class PriceBook:
             service_tier=record.service_tier,
             batch=record.batch is True,
         )
-        return Unpriced(rates) if isinstance(rates, str) else _priced(record, rates)
+        return Unpriced(rates) if isinstance(rates, str) else priced(record, rates)
 
     def rates(
         self,
@@ -166,17 +162,24 @@ class PriceBook:
         batch: bool = False,
     ) -> Rates | str:
         """The prices of a request, or the reason why there are none."""
+        found = self.schedule(provider, model, service_tier, batch=batch)
+        return found.rates(total, time) if isinstance(found, Schedule) else found
+
+    def schedule(
+        self, provider: str | None, model: str | None, service_tier: str | None = None, *, batch: bool = False
+    ) -> Schedule | Rates | str:
+        """The prices of a model where they change, its only prices, or the reason why there are none."""
         key = (provider, model, service_tier, batch)
         found = self._found.get(key)
         if found is None:
             if len(self._found) >= _REMEMBERED:
                 self._found.clear()
             found = self._found[key] = self._look_up(*key)
-        return found(total, time) if callable(found) else found
+        return found
 
     def _look_up(
         self, provider: str | None, model: str | None, service_tier: str | None, batch: bool
-    ) -> _Schedule | Rates | str:
+    ) -> Schedule | Rates | str:
         prices = self._find(provider, model)
         if isinstance(prices, str):
             return prices
@@ -185,7 +188,7 @@ class PriceBook:
             mode = BATCH
         elif mode in prices.book.standard_tiers:
             mode = None
-        return prices.constant(mode) or partial(prices.rates, mode=mode)
+        return prices.constant(mode) or Schedule(prices, mode)
 
     def _find(self, provider: str | None, model: str | None) -> ModelPrices | str:
         known = self._providers.serves.keys() | self._user.keys()
@@ -226,7 +229,8 @@ def _unpriceable(record: UsageRecord) -> str | None:
     return "cache_unknown" if record.uncached_input_tokens is None or record.cache_read_tokens is None else None
 
 
-def _priced(record: UsageRecord, rates: Rates) -> Cost | Unpriced:
+def priced(record: UsageRecord, rates: Rates) -> Cost | Unpriced:
+    """What one record costs at given prices; its total, read and uncached tokens are known."""
     total, uncached, read = (
         record.total_input_tokens or 0,
         record.uncached_input_tokens or 0,
@@ -262,9 +266,9 @@ def _writes(record: UsageRecord) -> Mapping[str, int]:
 
 def _trillionths(attos: int) -> int:
     """Rounds to a whole trillionth, half to even; shipped prices come out whole."""
-    whole, rest = divmod(attos, _PER_TRILLIONTH)
+    whole, rest = divmod(attos, PER_TRILLIONTH)
     if not rest:
         return whole
-    if rest * 2 > _PER_TRILLIONTH or (rest * 2 == _PER_TRILLIONTH and whole % 2):
+    if rest * 2 > PER_TRILLIONTH or (rest * 2 == PER_TRILLIONTH and whole % 2):
         whole += 1
     return whole

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prefix_cache_exporter.documents import DocumentError, load_yaml, read_schema, validate
+from prefix_cache_exporter.measures.usage import MONEY_SCALE
 
 from .patterns import compile_patterns
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 ATTO = 10**18
 """Units of `Rates` per currency unit."""
+PER_TRILLIONTH = ATTO // MONEY_SCALE
+"""Units of `Rates` per trillionth."""
 BATCH = "batch"
 """The mode of asynchronous batches; other modes are named as records name their service tier."""
 _DAY = 86400
@@ -49,6 +52,13 @@ class Rates:
     currency: str
     source: str
     date: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether every rate is a whole number of trillionths, so that nothing is ever rounded."""
+        return not any(
+            (rate or 0) % PER_TRILLIONTH for rate in (self.input, self.output, self.read, *self.write.values())
+        )
 
     def written(self, ttl: str) -> int | None:
         """The rate of a token written with a time to live, `unknown` included."""
@@ -102,6 +112,32 @@ class _Sheet:
         return prices
 
 
+class Edges(NamedTuple):
+    """Where prices can change: two requests between the same edges cost the same.
+
+    Attributes:
+        totals: a total input above one of these is in another tier than one that is not.
+        moments: in seconds since 1970; the moment itself belongs to what follows.
+        daily: whether the time of day matters too.
+    """
+
+    totals: list[int]
+    moments: list[float]
+    daily: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The prices of a model in one mode."""
+
+    prices: ModelPrices
+    mode: str | None
+
+    def rates(self, total: int, time: float | None) -> Rates | str:
+        """See `ModelPrices.rates`."""
+        return self.prices.rates(total, time, self.mode)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
     """One model of a book: its prices over time and what other service tiers change."""
@@ -141,6 +177,16 @@ class ModelPrices:
         if key not in self._rates:
             self._rates[key] = self._resolve(period, change, total)
         return self._rates[key]
+
+    def edges(self, mode: str | None) -> Edges:
+        """Where the prices of requests in a mode can change."""
+        sheets = [*self.periods, *(sheet for sheet in (*self.book.modes, *self.modes) if sheet.when == mode)]
+        moments = {moment for sheet in sheets for moment in (sheet.span.start, sheet.span.end)} - {-_FOREVER, _FOREVER}
+        return Edges(
+            sorted({tokens for sheet in sheets for tokens, _ in sheet.above}),
+            sorted(moments),
+            any(sheet.span.daily for sheet in sheets),
+        )
 
     def constant(self, mode: str | None) -> Rates | None:
         """The prices where neither time nor prompt length matters, as with most models."""
