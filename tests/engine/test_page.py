@@ -376,7 +376,7 @@ def test_series_that_change_at_every_poll_are_not_kept_for_ever():
     for start in range(0, 12_000, 1_000):
         body = "".join(f'a{{x="{number}"}} 1\n' for number in range(start, start + 1_000)).encode()
         assert len(reader.read(body, TEXT).families["a"].samples) == 1_000
-    assert len(reader._lines._series) <= 5_000
+    assert len(reader._scanner._memory._series) <= 5_000
 
 
 def test_threads_may_share_a_reader():

@@ -1,4 +1,4 @@
-"""A page line by line: which series each line is, remembered from poll to poll, and its value, read anew.
+"""Single lines of a page: what each says, remembered from poll to poll.
 
 An engine writes the same series text at every poll and only the values move. So prometheus-client's text parser is
 asked once per series text (it alone knows escapes, quoted names and all other forms), and from then on a line costs a
@@ -8,9 +8,9 @@ look-up and a float. Whatever does not look exactly like before goes to the pars
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -40,7 +40,7 @@ class Series:
     key: tuple[tuple[str, str], ...]
     """Labels in name order, without those of empty value: to Prometheus they are absent."""
     identity: int
-    """Equal for series of the same name and key, within a reader."""
+    """Equal for series of the same name and key, within a memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +52,24 @@ class Metadata:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
-    """A line that begins with `#`: its metadata if it has any, and whether it may speak of a wanted family."""
+class Line(NamedTuple):
+    """What one line says.
 
-    metadata: Metadata | None
+    Attributes:
+        kept: whether it may speak of a wanted family, or is odd enough to be looked at by the OpenMetrics parser.
+        metadata: of a HELP or TYPE line.
+        name: of a sample; empty for other lines.
+        series: of a sample of a candidate family.
+        value: of a sample.
+        steady: whether the text before the last space is a name with labels and nothing else.
+    """
+
     kept: bool
-
-
-@dataclass(slots=True)
-class Scan:
-    """What the lines of one page say, in page order; `series` and `values` run in parallel."""
-
-    series: list[Series] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    metadata: list[Metadata] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-    """Every sample name on the page."""
-    cut: list[str] = field(default_factory=list)
-    """Lines of candidate families, metadata included."""
-    skeleton: list[str] = field(default_factory=list)
-    """The cut without values; equal skeletons have the same families, series and order."""
-    blank: int = 0
-    """The number of the first blank line, 0 if there is none."""
+    metadata: Metadata | None = None
+    name: str = ""
+    series: Series | None = None
+    value: float = 0.0
+    steady: bool = False
 
 
 class LineError(ValueError):
@@ -89,115 +84,74 @@ class LineError(ValueError):
         super().__init__(f"line {line}: {why}")
 
 
-class LineReader:
-    """Reads lines, and remembers series texts between pages.
+class LineMemory:
+    """Reads lines, and remembers their texts between pages.
 
     Args:
-        wanted: families whose samples are kept. Other lines are read too: a page with one broken line is a broken page.
+        wanted: families whose series are kept. Other lines are read too: a page with one broken line is a broken page.
     """
 
     def __init__(self, wanted: Collection[str]) -> None:
         self._wanted = frozenset(wanted)
         self._series: dict[str, Series] = {}
         self._others: dict[str, str] = {}
-        self._comments: dict[str, Comment] = {}
+        self._comments: dict[str, Line] = {}
         self._identities: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
         self._candidates: dict[str, bool] = {}
 
-    def scan(self, lines: list[str], *, keep_cut: bool) -> Scan:
-        """Reads all lines of a page.
-
-        Args:
-            lines: the page's lines without line feeds.
-            keep_cut: whether `cut` and `skeleton` are wanted.
-
-        Raises:
-            LineError: for the first line that prometheus-client's text parser refuses.
-        """
-        self._forget(len(lines))
-        scan = Scan()
-        series_of, other_of, comment_of = self._series.get, self._others.get, self._comments.get
-        add_series, add_value, add_name = scan.series.append, scan.values.append, scan.names.add
-        for number, line in enumerate(lines, 1):
-            if line[:1] == "#":
-                self._take(comment_of(line) or self._comment(number, line), line, scan, keep_cut=keep_cut)
-                continue
-            text, _, digits = line.rpartition(" ")
-            series = series_of(text)
-            name = other_of(text) if series is None else series.name
-            value = None if name is None else _number(digits)
-            if name is None or value is None:
-                self._read(number, line, scan, keep_cut=keep_cut)
-                continue
-            add_name(name)
-            if series is None:
-                continue
-            add_series(series)
-            add_value(value)
-            if keep_cut:
-                scan.cut.append(line)
-                scan.skeleton.append(text)
-        return scan
-
-    def is_candidate(self, name: str) -> bool:
-        """Whether a sample or metadata of this name may belong to a wanted family."""
-        known = self._candidates.get(name)
-        if known is None:
-            bases = (name, f"{name}_info", *(name.removesuffix(suffix) for suffix in SUFFIXES))
-            known = self._candidates[name] = not self._wanted.isdisjoint(bases)
-        return known
-
-    def _forget(self, lines: int) -> None:
+    def forget(self, lines: int) -> None:
+        """Forgets everything once it is far more than a page of so many lines needs."""
         bound = max(_FORGET_FLOOR, _FORGET_ABOVE * lines)
         if len(self._series) + len(self._others) + len(self._comments) > bound:
             for memory in (self._series, self._others, self._comments, self._identities, self._candidates):
                 memory.clear()
 
-    def _read(self, number: int, line: str, scan: Scan, *, keep_cut: bool) -> None:
-        """Reads a sample that is not remembered, or a line that only turns out to be something else."""
-        if not line or line.isspace():
-            scan.blank = scan.blank or number
-            return
+    def read(self, number: int, line: str, text: str, digits: str) -> Line:
+        """Reads a line that is not blank.
+
+        Args:
+            number: of the line, from 1.
+            line: without its line feed.
+            text: the line before its last space.
+            digits: the line after it.
+
+        Raises:
+            LineError: where prometheus-client's text parser refuses it.
+        """
+        if line[:1] == "#":
+            return self._comments.get(line) or self._comment(number, line)
+        series = self._series.get(text)
+        name = self._others.get(text) if series is None else series.name
+        value = None if name is None else number_of(digits)
+        if name is None or value is None:
+            return self._sample(number, line, text, digits)
+        return Line(series is not None, None, name, series, value, steady=True)
+
+    def _sample(self, number: int, line: str, text: str, digits: str) -> Line:
         families = _parse(number, line)
-        if not families or not families[0].samples:
-            self._take(self._comment(number, line), line, scan, keep_cut=keep_cut)  # a comment behind white space
-            return
+        if not families or not families[0].samples:  # a comment behind white space
+            return self._comment(number, line)
         sample = families[0].samples[0]
-        text, _, digits = line.rpartition(" ")
+        value = float(sample.value)
         # A time stamp or an exemplar would make the text before the last space a different one at every poll.
-        remembered = sample.timestamp is None and _number(digits) is not None
-        scan.names.add(sample.name)
-        if not self.is_candidate(sample.name):
-            if line.startswith("{") or _NAME.fullmatch(sample.name):
-                if remembered:
-                    self._others[text] = sample.name
-            elif keep_cut:  # a name that only the text parser lets pass; the other will say so
-                scan.cut.append(line)
-                scan.skeleton.append(line)
-            return
-        key = tuple(sorted((name, value) for name, value in sample.labels.items() if value))
-        identity = self._identities.setdefault((sample.name, key), len(self._identities))
-        series = Series(sample.name, MappingProxyType(sample.labels), key, identity)
-        if remembered:
-            self._series[text] = series
-        scan.series.append(series)
-        scan.values.append(float(sample.value))
-        if keep_cut:
-            scan.cut.append(line)
-            scan.skeleton.append(text if remembered else line)
+        steady = sample.timestamp is None and number_of(digits) is not None
+        if self._is_candidate(sample.name):
+            key = tuple(sorted((name, text) for name, text in sample.labels.items() if text))
+            identity = self._identities.setdefault((sample.name, key), len(self._identities))
+            series = Series(sample.name, MappingProxyType(sample.labels), key, identity)
+            if steady:
+                self._series[text] = series
+            return Line(True, None, sample.name, series, value, steady)
+        if not line.startswith("{") and not _NAME.fullmatch(sample.name):
+            return Line(True, None, sample.name)  # a name that only the text parser lets pass
+        if steady:
+            self._others[text] = sample.name
+        return Line(False, None, sample.name, None, value, steady)
 
-    @staticmethod
-    def _take(comment: Comment, line: str, scan: Scan, *, keep_cut: bool) -> None:
-        if comment.metadata:
-            scan.metadata.append(comment.metadata)
-        if keep_cut and comment.kept:
-            scan.cut.append(line)
-            scan.skeleton.append(line)
-
-    def _comment(self, number: int, line: str) -> Comment:
+    def _comment(self, number: int, line: str) -> Line:
         families = _parse(number, line)  # none where a quote swallows the keyword
         words = line.split(None, 2)
-        comment = Comment(None, kept=True)  # OpenMetrics knows no free comments; its parser will say so
+        found = Line(kept=True)  # OpenMetrics knows no free comments; its parser will say so
         if len(words) == 3 and words[1] in _KEYWORDS and (families or words[1] == "UNIT"):  # noqa: PLR2004  # "#" first
             name = _first_word(words[2])
             metadata = None
@@ -205,12 +159,21 @@ class LineReader:
                 metadata = Metadata("TYPE", name, families[0].type)
             elif words[1] == "HELP":
                 metadata = Metadata("HELP", name, families[0].documentation)
-            comment = Comment(metadata, kept=self.is_candidate(name))
-        self._comments[line] = comment
-        return comment
+            found = Line(self._is_candidate(name), metadata)
+        self._comments[line] = found
+        return found
+
+    def _is_candidate(self, name: str) -> bool:
+        """Whether a sample or metadata of this name may belong to a wanted family."""
+        known = self._candidates.get(name)
+        if known is None:
+            bases = (name, f"{name}_info", *(name.removesuffix(suffix) for suffix in SUFFIXES))
+            known = self._candidates[name] = not self._wanted.isdisjoint(bases)
+        return known
 
 
-def _number(digits: str) -> float | None:
+def number_of(digits: str) -> float | None:
+    """The number that this is in both formats, or None."""
     # `float` alone would take "1_000" and surrounding white space, which the formats do not know.
     if "_" in digits or not digits.isprintable():
         return None

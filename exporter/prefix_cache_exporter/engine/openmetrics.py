@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
-    from .lines import Scan
+    from .scan import Scan
 
 _FREE = {("counter", "_created"), ("gauge", ""), ("unknown", ""), ("histogram", "_created")}
 _NOT_NEGATIVE = {("counter", "_total"), ("histogram", "_bucket"), ("histogram", "_count"), ("histogram", "_sum")}
@@ -43,11 +43,11 @@ class Validator:
         Raises:
             ValueError: in the parser's words.
         """
-        if scan.skeleton == self._skeleton and self._plausible(scan.values):
+        if scan.structure.skeleton == self._skeleton and self._plausible(scan.values):
             return
         self._skeleton = None
         try:
-            text = "\n".join([*scan.cut, "# EOF", ""])
+            text = "\n".join([*(scan.lines[index] for index in scan.structure.kept), "# EOF", ""])
             families = list(text_string_to_metric_families(text))  # type: ignore[no-untyped-call]  # it has no types
         except (AttributeError, LookupError, TypeError) as error:  # the parser's own slips over odd lines
             raise ValueError(f"{type(error).__name__} in the parser") from error
@@ -56,7 +56,7 @@ class Validator:
         if [*map(repr, found)] != [*map(repr, scan.values)]:
             raise ValueError("a line that can be read in two ways")
         if self._learn(scan, families):
-            self._skeleton = scan.skeleton
+            self._skeleton = scan.structure.skeleton
 
     def _learn(self, scan: Scan, families: Iterable[Metric]) -> bool:
         """Notes which values must hold what; False where that is not known for all of them."""
@@ -64,7 +64,7 @@ class Validator:
         buckets: dict[object, list[int]] = {}
         counts: dict[object, int] = {}
         self._not_negative, self._whole, self._one = [], [], []
-        for index, series in enumerate(scan.series):
+        for index, series in enumerate(scan.structure.series):
             family = owners[series.name]
             part = (family.type, series.name[len(family.name) :])
             if part not in _FREE | _NOT_NEGATIVE | _ONE:
