@@ -6,6 +6,7 @@ from collections.abc import Mapping  # noqa: TC003  # msgspec reads annotations 
 from dataclasses import dataclass, field, fields
 from pathlib import Path  # noqa: TC003  # likewise
 from types import MappingProxyType
+from typing import Literal
 
 from prefix_cache_exporter.labels import DEFAULT_LIMITS
 
@@ -145,9 +146,13 @@ class UsageSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapSettings:
-    """Maps of the user's own."""
+    """Maps of the user's own, laid out like the shipped ones."""
 
     folders: tuple[Path, ...] = ()
+
+    def of(self, kind: Literal["vllm", "usage"]) -> tuple[Path, ...]:
+        """The folders of one kind of map, those that are there."""
+        return tuple(inner for folder in self.folders if (inner := folder / kind).is_dir())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,7 @@ def engine_posts(
     """
     if not config.engines:
         return {}
-    maps = load_maps(config.maps.folders)
+    maps = load_maps(config.maps.of("vllm"))
     files = Watch()
     files.changed(files_of(config, None))
     found: dict[str, Post] = {}

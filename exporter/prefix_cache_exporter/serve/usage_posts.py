@@ -79,7 +79,7 @@ def usage_posts(
     """
     if not config.usage:
         return {}
-    maps = MapBook(config.maps.folders)
+    maps = MapBook(config.maps.of("usage"))
     prices = PriceBook.load(config.prices.files, currency=config.prices.currency)
     inventory = None if config.inventory.file is None else load_inventory(config.inventory.file)
     files = _digest(config)

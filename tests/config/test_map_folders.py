@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from prefix_cache_exporter.config.model import MapSettings
+
+
+def test_each_plane_reads_its_own_kind_of_maps(tmp_path):
+    both, one = tmp_path / "both", tmp_path / "one"
+    for folder in (both / "vllm", both / "usage", one / "usage"):
+        folder.mkdir(parents=True)
+    settings = MapSettings(folders=(both, one))
+
+    assert settings.of("vllm") == (both / "vllm",)
+    assert settings.of("usage") == (both / "usage", one / "usage")
