@@ -51,6 +51,7 @@ def test_reuse_dips_collapses_and_comes_back(tmp_path):
         )
     one.close()
 
+    assert len({line["id"] for line in records(tmp_path)}) == len(records(tmp_path))
     warm, appended, timestamped, rolled_back = late
     assert min(warm, appended, rolled_back) > 0.9
     assert timestamped == 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import count
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.simulator.engine import Settings
@@ -26,6 +27,7 @@ BLOCK_SIZE = 16
 _SETTINGS = Settings(
     block_size=BLOCK_SIZE, blocks=8_000, max_model_len=8_192, max_batched_tokens=8_192, residency_sample=0.1
 )
+_MOST_REQUESTS = 1_000_000
 _PACE = Pace(step_seconds=0.02, prefill_tokens_per_second=30_000)
 
 
@@ -51,6 +53,7 @@ class Server:
         self._log = UsageLog(log)
         self._traffic = arrivals(start, per_second, seed)
         self._next: Arrival = next(self._traffic)
+        self._numbers = count(seed * _MOST_REQUESTS + 1)  # no two requests of the demo have one number
         self._lock = threading.Lock()
         self._engine = self._started()
         self._leaving: LiveEngine | None = None
@@ -80,7 +83,7 @@ class Server:
         self._log.close()
 
     def _started(self) -> LiveEngine:
-        return LiveEngine(self.version, _SETTINGS, MODEL, _PACE, self._log.write)
+        return LiveEngine(self.version, _SETTINGS, MODEL, _PACE, self._log.write, numbers=self._numbers)
 
     def _ask(self, arrival: Arrival) -> None:
         revision = self.revision

@@ -89,7 +89,7 @@ def write_sidecar(folder: Path, servers: Mapping[str, str], listen: str) -> Path
         servers: address of the vLLM server by template.
         listen: where the exporter listens.
     """
-    maps = folder / "maps"
+    maps = folder / "maps" / "usage"
     maps.mkdir(parents=True, exist_ok=True)
     (maps / f"{USAGE_FORMAT}.yaml").write_text(_text(_USAGE_MAP), "utf-8")
     (folder / "inventory.yaml").write_text(_text(_inventory()), "utf-8")

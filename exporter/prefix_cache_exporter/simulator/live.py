@@ -14,7 +14,7 @@ from .rules import Rules
 from .usage import Origin, usage_line, usage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from prefix_cache_exporter.tokens.blocks import Extras
 
@@ -55,20 +55,28 @@ class LiveEngine:
         model: the served model's name.
         pace: how fast it computes.
         log: takes the gateway's lines.
+        numbers: what requests are told apart by; a server that follows another goes on with its numbers.
 
     Raises:
         UnknownVersionError: a release that there are no facts about.
     """
 
     def __init__(
-        self, version: str, settings: Settings, model: str, pace: Pace, log: Callable[[bytes], object]
+        self,
+        version: str,
+        settings: Settings,
+        model: str,
+        pace: Pace,
+        log: Callable[[bytes], object],
+        *,
+        numbers: Iterator[int] | None = None,
     ) -> None:
         self.version = version
         self._model, self._pace, self._log = model, pace, log
         self._page = Page(version, settings, model)
         self._rules = Rules.of(version)
         self._engine = Engine(settings, self._rules, self._page)
-        self._numbers = count(1)
+        self._numbers = numbers or count(1)
         self._origins: dict[Request, Origin] = {}
         self._step: _Step | None = None
         self._now = 0.0
