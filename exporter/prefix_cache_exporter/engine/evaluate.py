@@ -132,6 +132,8 @@ class _Slot(NamedTuple):
     """Measure, family and engine: what is known once such a sample was there."""
     counts: bool
     """Whether it is a counter or part of a histogram."""
+    merged: frozenset[str]
+    """Labels of it that only tell processes apart."""
 
 
 class Evaluator:
@@ -225,7 +227,8 @@ class Evaluator:
         key = EngineKey(labels.get(dialect.engine_label) or _DEFAULT_ENGINE, labels.get(dialect.model_label, ""))
         by = labels.get(entry.by, "") if entry.by else ""
         series, held = Series(entry.measure, family, by, part), (entry.measure, family, key)
-        yield _Slot(entry, Group(*key, rest), series, held, entry.kind in ("counter", "histogram"))
+        merged = frozenset(dialect.merged_labels) & frozenset(labels)
+        yield _Slot(entry, Group(*key, rest), series, held, entry.kind in ("counter", "histogram"), merged)
 
 
 @dataclass(slots=True)
@@ -236,10 +239,12 @@ class _Gathered:
     infos: dict[int, Mapping[str, str]] = field(default_factory=dict)
     held: set[tuple[str, str, EngineKey]] = field(default_factory=set)
     not_finite: set[tuple[str, EngineKey]] = field(default_factory=set)
+    merged: set[str] = field(default_factory=set)
 
     def add_level(self, slot: _Slot, labels: Mapping[str, str], value: float) -> None:
         if slot.entry.kind == "gauge":
             self.gauges[slot.entry.measure, slot.group, slot.series.by].append(value)
+            self.merged.update(slot.merged)
         else:
             self.infos[id(labels)] = labels
 
@@ -289,14 +294,8 @@ def _settle(plan: Plan, page: Page, gathered: _Gathered, state: State, reasons: 
         withheld=withheld,
         engine_withheld=engine_withheld,
         info={key: labels[0] for key, labels in info.items() if labels},
-        labels=_merged_labels(plan, page),
+        labels=frozenset(gathered.merged),
     )
-
-
-def _merged_labels(plan: Plan, page: Page) -> frozenset[str]:
-    """Labels of the page that tell processes apart."""
-    first = [family.samples[0].labels for family in page.families.values() if family.samples]
-    return frozenset(label for label in plan.dialect.merged_labels if any(label in labels for labels in first))
 
 
 def _withheld(plan: Plan, page: Page) -> Iterator[tuple[str, str]]:
