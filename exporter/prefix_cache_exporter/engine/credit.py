@@ -11,10 +11,15 @@ from prefix_cache_exporter.recorder import Change, bound_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prefix_cache_exporter.measures import Family
+
     from .deltas import Delta, Increase
 
 _MISMATCHES = ("missing", "unexpected", "type", "help")
 """First words of what `verify` says; the rest of it names a family and belongs into the log."""
+
+_REMEMBERED = 50_000
+"""Series remembered before all are looked at anew: far more than an engine has, unless its labels never come back."""
 
 
 class Ledgering:
@@ -29,7 +34,7 @@ class Ledgering:
     def __init__(self, source: str, provider: str, models: Mapping[str, str]) -> None:
         self._scope = {"source": source}
         self._provider, self._models = provider, models
-        self._known: set[tuple[object, ...]] = set()
+        self._known: dict[tuple[object, ...], tuple[Family, dict[str, str], str]] = {}
 
     def begin(self) -> Change:
         """The counters that are truly 0 before anything has been seen."""
@@ -64,14 +69,21 @@ class Ledgering:
         if delta.restarts:
             change.add(ENGINE["restarts"], self._scope, delta.restarts)
         under = tuple(release.values())
+        if len(self._known) > _REMEMBERED:
+            self._known.clear()
         for increase in delta.ledger():
             # A series that stands still is shown once and then left alone: nothing has to be written for it.
             slot = (*under, *increase[:-1])
-            if increase.amount or slot not in self._known:
-                self._known.add(slot)
-                self._add(change, increase, release)
+            known = self._known.get(slot)
+            if known is None:
+                known = self._known[slot] = self._series(increase, release)
+            elif not increase.amount:
+                continue
+            family, labels, part = known
+            change.add(family, labels, increase.amount, part)
 
-    def _add(self, change: Change, increase: Increase, release: Mapping[str, str]) -> None:
+    def _series(self, increase: Increase, release: Mapping[str, str]) -> tuple[Family, dict[str, str], str]:
+        """Where an increase goes: family, labels and part."""
         family = ENGINE[increase.measure]
         labels = {
             **self._scope,
@@ -82,8 +94,7 @@ class Ledgering:
         }
         for name in family.labels[len(ATTRIBUTED) :]:
             labels[name] = increase.by
-        part = increase.part if increase.part in {"", "sum"} else bound_text(float(increase.part))
-        change.add(family, labels, increase.amount, part)
+        return family, labels, increase.part if increase.part in {"", "sum"} else bound_text(float(increase.part))
 
 
 def mismatch_kind(reason: str) -> str:

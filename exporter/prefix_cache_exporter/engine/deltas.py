@@ -294,7 +294,10 @@ class _Interval:
 
     def _apply_caveats(self, key: EngineKey, delta: EngineDelta, explained: float) -> None:
         reading, previous = self._reading, self._previous
-        sums = {measure: total for measure in self._entries if (total := delta.total(measure)) is not None}
+        sums: dict[str, float] = {}
+        for (measure, _, part), amount in delta.increases.items():
+            if not part:
+                sums[measure] = sums.get(measure, 0) + amount
         evidence = Evidence(
             {**sums, **self._evidence[key]},
             explained,
