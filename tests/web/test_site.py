@@ -99,7 +99,7 @@ def test_the_page_for_a_person():
 
 
 def test_links():
-    assert [address for address, _ in links("/m", "/base")] == [
+    assert [address for _, address in links("/m", "/base")] == [
         "/base/m",
         "/base/-/healthy",
         "/base/-/ready",

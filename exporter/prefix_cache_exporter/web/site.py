@@ -53,12 +53,12 @@ class Inside(Protocol):
 
 
 def links(telemetry_path: str = "/metrics", base: str = "") -> list[tuple[str, str]]:
-    """Address and title of every page that a person may want to go to."""
+    """Title and address of every page that a person may want to go to."""
     return [
-        (f"{base}{telemetry_path}", "Metrics"),
-        (f"{base}/-/healthy", "Health"),
-        (f"{base}/-/ready", "Readiness"),
-        (f"{base}/config", "Configuration"),
+        ("Metrics", f"{base}{telemetry_path}"),
+        ("Health", f"{base}/-/healthy"),
+        ("Readiness", f"{base}/-/ready"),
+        ("Configuration", f"{base}/config"),
     ]
 
 
