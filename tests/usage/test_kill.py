@@ -117,7 +117,7 @@ class Sidecar:
         self.config.write_text(
             yaml.safe_dump({
                 "web": {"listen_address": [f"127.0.0.1:{port}"]},
-                "state": {"path": str(folder / "state.db"), "hold_seconds": 0.6, "commit_seconds": 0.1},
+                "state": {"path": str(folder / "state.db"), "hold_seconds": 5, "commit_seconds": 0.1},
                 "usage": [{
                     "name": "gw",
                     "format": "openai.chat",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.release import Release
 
     from .eligible import Eligibility
-    from .price import PriceBook
+    from .price import PriceBook, Unpriced
     from .record import UsageRecord
     from .sketch import Window
 
@@ -170,7 +170,7 @@ class Counting:
         bands: Sequence[int] = DEFAULT_BANDS,
         fingerprints: Window | None = None,
     ) -> None:
-        self._release, self._prices, self._eligibility = release, prices, eligibility
+        self._release, self.prices, self.eligibility = release, prices, eligibility
         self._bands, self._band_names = tuple(bands), band_names(bands)
         self._fingerprints = fingerprints
 
@@ -179,18 +179,16 @@ class Counting:
         labels = self.labels(record)
         sums = tally.row(labels)
         eligible = self._tokens(record, labels, sums, tally)
-        if self._prices is not None:
-            self._money(record, labels, tally, now)
+        if self.prices is not None:
+            self.money(self.prices.cost(record, now), labels, tally)
         if record.anomalies:
             for kind in record.anomalies:
                 if kind != BAD_TIME:
                     tally.event("anomalies", kind)
         self._skew(record, tally, now)
         if record.status == "success" and (record.ttft_seconds is not None or record.duration_seconds is not None):
-            self._latency(record, labels, eligible, tally)
-        fingerprint = record.extra.get("leading_fingerprint")
-        if fingerprint is not None and self._fingerprints is not None:
-            self._fingerprints.add(labels[:4], int(fingerprint, 16), now)
+            self.latency(record, labels, eligible, tally)
+        self.fingerprint(record, labels, now)
 
     def labels(self, record: UsageRecord) -> Labels:
         """Label values of a record; its own release fields first, else the release in force."""
@@ -216,50 +214,58 @@ class Counting:
 
     def _tokens(self, record: UsageRecord, labels: Labels, sums: Sums, tally: Tally) -> int | None:
         total, read, write = record.total_input_tokens, record.cache_read_tokens, record.cache_write_tokens
-        _gain(sums, REQUESTS, 1)
+        gain(sums, REQUESTS, 1)
         if record.output_tokens is not None:
-            _gain(sums, OUTPUT, record.output_tokens)
+            gain(sums, OUTPUT, record.output_tokens)
         if total is None or read is None:
             # Both sides of a ratio or neither: cached tokens without a total belong to no ratio.
-            _gain(sums, UNREPORTED, 1)
-            _gain(sums, REPORTED, 0)
+            gain(sums, UNREPORTED, 1)
+            gain(sums, REPORTED, 0)
             if total is not None:
-                _gain(sums, UNREPORTED_PROMPT, total)
+                gain(sums, UNREPORTED_PROMPT, total)
             return None
-        _gain(sums, REPORTED, 1)
-        _gain(sums, UNREPORTED, 0)
-        _gain(sums, HIT, read > 0)
-        _gain(sums, PROMPT, total)
-        _gain(sums, CACHED, read)
-        _gain(sums, UNCACHED, record.uncached_input_tokens or 0)
+        gain(sums, REPORTED, 1)
+        gain(sums, UNREPORTED, 0)
+        gain(sums, HIT, read > 0)
+        gain(sums, PROMPT, total)
+        gain(sums, CACHED, read)
+        gain(sums, UNCACHED, record.uncached_input_tokens or 0)
         if write is not None:
             for ttl, amount in (record.cache_write_by_ttl or {"unknown": write}).items():
                 tally.add("written_prompt_tokens", labels, amount, ttl)
-        eligible = (
-            None
-            if self._eligibility is None
-            else self._eligibility.eligible(record, labels.template, labels.template_revision)
-        )
+        eligible = self.eligible(record, labels)
         if eligible is not None:
-            _gain(sums, ELIGIBLE, eligible)
-            _gain(sums, ELIGIBLE_CACHED, min(read, eligible))
-            _gain(sums, ELIGIBLE_REQUESTS, 1)
+            gain(sums, ELIGIBLE, eligible)
+            gain(sums, ELIGIBLE_CACHED, min(read, eligible))
+            gain(sums, ELIGIBLE_REQUESTS, 1)
         return eligible
 
-    def _money(self, record: UsageRecord, labels: Labels, tally: Tally, now: float) -> None:
-        assert self._prices is not None  # noqa: S101  # the caller has looked
-        cost = self._prices.cost(record, now)
+    def eligible(self, record: UsageRecord, labels: Labels) -> int | None:
+        """Eligible tokens of a record, None where they are not known."""
+        if self.eligibility is None or record.cache_read_tokens is None:
+            return None
+        return self.eligibility.eligible(record, labels.template, labels.template_revision)
+
+    @staticmethod
+    def money(cost: Cost | Unpriced, labels: Labels, tally: Tally, records: int = 1) -> None:
+        """Adds the cost of some records, or why there is none."""
         if not isinstance(cost, Cost):
-            tally.add("unpriced_requests", labels, 1, cost.reason)
+            tally.add("unpriced_requests", labels, records, cost.reason)
             return
         currency = cost.currency
-        tally.add("priced_requests", labels, 1, currency)
+        tally.add("priced_requests", labels, records, currency)
         tally.add("input_cost", labels, cost.read, currency, "read")
         tally.add("input_cost", labels, cost.write, currency, "write")
         tally.add("input_cost", labels, cost.uncached, currency, "uncached")
         tally.add("counterfactual_input_cost", labels, cost.counterfactual, currency)
         if cost.output is not None:
             tally.add("output_cost", labels, cost.output, currency)
+
+    def fingerprint(self, record: UsageRecord, labels: Labels, now: float, requests: int = 1) -> None:
+        """Takes the leading fingerprint that some records share into the window."""
+        fingerprint = record.extra.get("leading_fingerprint")
+        if fingerprint is not None and self._fingerprints is not None:
+            self._fingerprints.add(labels[:4], int(fingerprint, 16), now, requests)
 
     @staticmethod
     def _skew(record: UsageRecord, tally: Tally, now: float) -> None:
@@ -271,7 +277,8 @@ class Counting:
         elif record.time > now + FUTURE_SECONDS:
             tally.event("skewed_records", "future")
 
-    def _latency(self, record: UsageRecord, labels: Labels, eligible: int | None, tally: Tally) -> None:
+    def latency(self, record: UsageRecord, labels: Labels, eligible: int | None, tally: Tally) -> None:
+        """Adds a record's times to the histograms."""
         band, state = self.band(record.total_input_tokens), cache_state(record, eligible)
         if record.ttft_seconds is not None:
             tally.observe("time_to_first_token_seconds", labels, band, state, record.ttft_seconds)
@@ -307,5 +314,6 @@ def cache_state(record: UsageRecord, eligible: int | None) -> str:
     return "hit" if whole else "partial"
 
 
-def _gain(sums: Sums, place: int, amount: int) -> None:
+def gain(sums: Sums, place: int, amount: int) -> None:
+    """Adds to one number of a label set."""
     sums[place] = (sums[place] or 0) + amount

@@ -10,17 +10,18 @@ from prefix_cache_exporter.measures import EXPORTER, USAGE
 from prefix_cache_exporter.recorder import Change
 
 from .count import Tally
-from .record import Duplicate, Fragment, Quarantined, Skipped, UsageRecord
+from .count_many import count_group
+from .record import Duplicate, Quarantined, Skipped, UsageRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from prefix_cache_exporter.recorder import Recorder
 
     from .count import Counting
     from .follow import Batch, Follower
-    from .merge import Merger, Outcome
-    from .normaliser import Normaliser
+    from .intake import Intake
+    from .merge import Outcome
     from .quarantine import QuarantineFile
     from .sketch import Window
 
@@ -43,8 +44,7 @@ class Ingest:
     Args:
         source: the source's name.
         follower: gives its lines; made from the cursors of `cursor_kind(LOG, source)`.
-        normaliser: reads lines.
-        merger: settles records; its stored parts are loaded here.
+        intake: reads lines and settles records; its stored parts are loaded here.
         counting: counts records.
         recorder: takes the changes.
         fingerprints: the window of leading fingerprints to publish.
@@ -58,8 +58,7 @@ class Ingest:
         source: str,
         *,
         follower: Follower,
-        normaliser: Normaliser,
-        merger: Merger,
+        intake: Intake,
         counting: Counting,
         recorder: Recorder,
         fingerprints: Window | None = None,
@@ -69,13 +68,13 @@ class Ingest:
     ) -> None:
         self.source = source
         self._monotonic, self._busy_at = monotonic, monotonic()
-        self._follower, self._normaliser, self._merger = follower, normaliser, merger
+        self._follower, self._intake = follower, intake
         self._counting, self._recorder, self._fingerprints = counting, recorder, fingerprints
         self._quarantine, self._clock = quarantine, clock
         self._reading: Iterator[Batch] | None = None
         self._last_record: float | None = None
         self._complained = self._caught_up = False
-        merger.load(recorder.cursors(cursor_kind(MERGE, source)))
+        intake.merger.load(recorder.cursors(cursor_kind(MERGE, source)))
         self._begin()
 
     @property
@@ -129,7 +128,7 @@ class Ingest:
             self._reading = None
         now = self._clock()
         tally = Tally(self.source)
-        self._outcomes(self._merger.settle(now), tally, now)
+        self._outcomes(self._intake.settle(now), tally, now)
         self._apply(tally)
         self._publish(now)
         return lines
@@ -143,22 +142,18 @@ class Ingest:
         for reason, amount in batch.lost_files.items():
             tally.event("lost_files", reason, amount)
             _log.warning("%s: %d log file(s) lost: %s", self.source, amount, reason)
-        for line in batch.lines:
-            self._line(line, batch.log, tally, now)
+        if batch.lines:
+            self._lines(batch.lines, batch.log, tally, now)
         for log in batch.ended:
-            self._outcomes(self._merger.end(log), tally, now)
+            self._outcomes(self._intake.merger.end(log), tally, now)
         self._apply(tally, batch)
 
-    def _line(self, line: bytes, log: str, tally: Tally, now: float) -> None:
-        try:
-            for item in self._normaliser.feed(line):
-                if isinstance(item, Fragment):
-                    self._outcomes(self._merger.add(item, now, log), tally, now)
-                else:
-                    self._skipped(item, tally)
-        except Exception as error:  # noqa: BLE001  # a mistake of ours costs one counted line, never the file
-            tally.event("lost_lines", "internal_error")
-            self._mistake(error)
+    def _lines(self, lines: Sequence[bytes], log: str, tally: Tally, now: float) -> None:
+        groups, outcomes = self._intake.gather(lines, now, log)
+        for group in groups:
+            count_group(self._counting, group, tally, now)
+            self._last_record = now
+        self._outcomes(outcomes, tally, now)
 
     def _outcomes(self, outcomes: Iterable[Outcome], tally: Tally, now: float) -> None:
         for outcome in outcomes:
@@ -183,7 +178,7 @@ class Ingest:
         tally.flush(change)
         for name, payload in batch.cursors.items() if batch is not None else ():
             change.cursor(cursor_kind(LOG, self.source), name, payload)
-        for name, payload in self._merger.changes().items():
+        for name, payload in self._intake.merger.changes().items():
             change.cursor(cursor_kind(MERGE, self.source), name, payload)
         self._recorder.apply(change)
 
@@ -196,7 +191,7 @@ class Ingest:
 
     def _publish(self, now: float) -> None:
         levels = {
-            "open_records": self._merger.open_records,
+            "open_records": self._intake.merger.open_records,
             "log_files": self._follower.files,
             "log_unread_bytes": self._follower.unread_bytes,
             "log_readable": self._follower.readable,

@@ -23,6 +23,8 @@ _ENDS = re.compile(rb"[\n\0]")
 _BREAKS = re.compile(rb"[\n\0]+")
 _BOM = b"\xef\xbb\xbf"
 _BLANK = 0x20
+_FRONT = 1 << 16
+"""Bytes of a piece in which a telling line is looked for."""
 
 
 Cut = tuple[list[bytes], int, str, dict[str, int]]
@@ -250,7 +252,7 @@ def _last_end(data: bytes) -> int:
 
 def _mode_of(data: bytes) -> str:
     """What the first telling line says; anything else leaves it open."""
-    for line in _BREAKS.split(data):
+    for line in _BREAKS.split(data[:_FRONT]):
         if cri.LINE.match(line):
             return CRI
         if line.lstrip().startswith(b"{"):

@@ -95,8 +95,8 @@ class Window:
         self._most = keys
         self._slots: dict[tuple[str, ...], list[_Slot]] = {}
 
-    def add(self, key: tuple[str, ...], value: int, now: float) -> None:
-        """Takes in the hash of one request's fingerprint."""
+    def add(self, key: tuple[str, ...], value: int, now: float, requests: int = 1) -> None:
+        """Takes in the hash of the fingerprint that some requests share."""
         slots = self._slots.pop(key, None)
         if slots is None:
             slots = []
@@ -107,7 +107,7 @@ class Window:
         if not slots or slots[-1].number < number:
             slots.append(_Slot(number))
             self._forget(slots, number)
-        slots[-1].requests += 1
+        slots[-1].requests += requests
         slots[-1].distinct.add(value)
 
     def levels(self, now: float) -> Iterator[tuple[tuple[str, ...], float, int]]:

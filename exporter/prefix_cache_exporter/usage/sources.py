@@ -11,9 +11,8 @@ from .count import Counting
 from .eligible import Eligibility
 from .follow import Follower
 from .ingest import LOG, Ingest, cursor_kind
-from .merge import Merger
+from .intake import Intake
 from .namespaces import KEY_LIMIT, Protector
-from .normaliser import Normaliser
 from .quarantine import QuarantineFile
 from .sketch import Window
 
@@ -64,7 +63,7 @@ def build_ingest(
             line_limit=source.line_limit_bytes,
             clock=monotonic,
         ),
-        normaliser=Normaliser(
+        intake=Intake(
             usage_map,
             fields=source.fields,
             provider=source.provider,
@@ -72,9 +71,6 @@ def build_ingest(
             protect=Protector(allow=source.namespaces.allow, buckets=source.namespaces.buckets, key=key),
             hash_key=key,
             keep_raw=source.quarantine_file is not None,
-        ),
-        merger=Merger(
-            usage_map,
             input_includes_cache=source.input_includes_cache,
             settle_seconds=source.settle_seconds,
             dedupe_records=source.dedupe_records,
