@@ -34,6 +34,9 @@ def posts(config: Config, recorder: Recorder, board: ReleaseBoard, on_error: Cal
     Raises:
         DocumentError: where what the configuration names cannot be used.
     """
+    for place, folder in enumerate(config.maps.folders):
+        if not folder.is_dir():
+            raise DocumentError("configuration", f"maps.folders[{place}]", str(folder), "a folder that is there")
     return {
         **engine_posts(config, recorder, board, on_error),
         **usage_posts(config, recorder, board, on_error),
