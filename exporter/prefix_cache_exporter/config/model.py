@@ -151,8 +151,8 @@ class MapSettings:
     folders: tuple[Path, ...] = ()
 
     def of(self, kind: Literal["vllm", "usage"]) -> tuple[Path, ...]:
-        """The folders of one kind of map, those that are there."""
-        return tuple(inner for folder in self.folders if (inner := folder / kind).is_dir())
+        """The folders of one kind of map. One may lack a kind; one that is not there at all, its reader complains of."""
+        return tuple(inner for folder in self.folders if (inner := folder / kind).is_dir() or not folder.is_dir())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
