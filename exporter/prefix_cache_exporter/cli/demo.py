@@ -16,7 +16,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     demo = subparsers.add_parser(
         "demo",
         help="a recorded server replayed, and what the exporter makes of it",
-        description="Replays recorded pages of a real vLLM server to an exporter, step by step, and prints what it counts.",
+        description="Replays recorded pages of a real vLLM server step by step and prints what an exporter counts.",
         epilog="DEMO_SECONDS sets how long /metrics stays open at the end.",
         allow_abbrev=False,
     )
