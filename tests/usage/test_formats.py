@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from prefix_cache_exporter.usage.maps import shipped_maps
-from support.usage import counts, settled
+
+from prefix_cache_exporter.usage.intake import Intake
+from prefix_cache_exporter.usage.maps import get_map, shipped_maps
+from prefix_cache_exporter.usage.record import UsageRecord
+from support.usage import counts, encode, settled
 
 FULL = {"prompt_tokens": 900, "completion_tokens": 50, "total_tokens": 950}
 HIT = {**FULL, "prompt_tokens_details": {"cached_tokens": 640}}
@@ -111,13 +114,14 @@ def test_messages_leave_cached_tokens_out_of_the_input(name, provider):
 def test_vllm_messages_leave_cache_numbers_out_where_unknown_and_the_input_is_the_whole_prompt():
     (record,) = settled("vllm.messages", {"type": "message", "usage": {"input_tokens": 574, "output_tokens": 8}})
     assert (counts(record), record.quality) == ((574, None, None, None, 8), "cache_unknown")
-    stream = [
-        "event: message_start",
-        'data: {"type":"message_start","message":{"id":"c1","model":"tiny","usage":{"input_tokens":574,"output_tokens":0}}}',
-        'data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"input_tokens":62,"output_tokens":8,'
-        '"cache_creation_input_tokens":0,"cache_read_input_tokens":512}}',
-        'data: {"type":"message_stop"}',
+    usage = {"input_tokens": 62, "output_tokens": 8, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 512}
+    start = {"id": "c1", "model": "tiny", "usage": {"input_tokens": 574, "output_tokens": 0}}
+    events = [
+        {"type": "message_start", "message": start},
+        {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": usage},
+        {"type": "message_stop"},
     ]
+    stream = [line for event in events for line in (f"event: {event['type']}", f"data: {json.dumps(event)}", "")]
     for name in ("vllm.messages.stream", "sglang.messages.stream"):
         (record,) = settled(name, *stream)
         assert (counts(record), record.status) == ((574, 512, 0, 62, 8), "success")
@@ -576,11 +580,6 @@ def test_codex_numbers_are_sums_that_are_sent_again_and_repeated_by_forks():
     records = settled("codex.jsonl", meta, model, nothing, first, first, second, second)
     assert [counts(record) for record in records] == [(1000, 0, 900, 100, 100), (2000, 950, 100, 950, 200)]
     assert {record.model for record in records} == {"gpt-5.6-codex"}
-
-    from prefix_cache_exporter.usage.intake import Intake
-    from prefix_cache_exporter.usage.maps import get_map
-    from prefix_cache_exporter.usage.record import UsageRecord
-    from support.usage import encode
 
     intake = Intake(get_map("codex.jsonl"))
     fork = {"type": "session_meta", "payload": {"id": "child", "forked_from_id": "parent"}}

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from prefix_cache_exporter.usage.intake import Intake
 from prefix_cache_exporter.usage.maps import get_map
 from support.usage import encode, outcomes, settled, sums

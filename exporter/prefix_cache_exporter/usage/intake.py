@@ -86,6 +86,11 @@ class Intake:
         self._decoder = msgspec.json.Decoder(self._lane.struct) if self._lane is not None else None
         self._digest = digester(hash_key)
 
+    @property
+    def fast(self) -> bool:
+        """Whether the format has plain lines."""
+        return self._lane is not None
+
     def take(self, lines: Sequence[bytes], now: float, scope: str = "") -> list[Outcome]:
         """What lines came to, in order; records of streams often settle later. Never raises.
 

@@ -11,7 +11,7 @@ _SEGMENT = 4096
 
 
 class Seen:
-    """The last `bound` keys or up to a segment more, oldest forgotten first; keys are hashes of one length.
+    """The last `bound` keys and up to two segments more, oldest forgotten first; keys are hashes of one length.
 
     It is kept in numbered segments, of which only the newest changes.
     """

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+
+import pytest
+
+from prefix_cache_exporter.__main__ import main
+
+USAGE = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11, "prompt_tokens_details": {"cached_tokens": 4}}
+GOOD = {"id": "a", "created": 1790000000, "model": "m", "usage": USAGE}
+
+
+@pytest.fixture
+def log(tmp_path):
+    def write(*lines, name="log.jsonl"):
+        file = tmp_path / name
+        file.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+        return str(file)
+
+    return write
+
+
+def test_records_as_json_have_exactly_these_fields(log, capsys):
+    assert main(["usage", "normalise", "--format", "openai.chat", "--json", log(GOOD, GOOD, "nonsense")]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {
+        "id": "a",
+        "format": "openai.chat",
+        "provider": "openai",
+        "model": "m",
+        "time": 1790000000.0,
+        "status": "success",
+        "quality": "ok",
+        "anomalies": [],
+        "total_input_tokens": 10,
+        "cache_read_tokens": 4,
+        "cache_write_tokens": None,
+        "cache_write_by_ttl": {},
+        "uncached_input_tokens": 6,
+        "output_tokens": 1,
+        "ttft_seconds": None,
+        "duration_seconds": None,
+    }
+    assert err == "1 duplicate\n1 lost: not_json\n"
+
+
+def test_records_as_a_table(log, capsys):
+    bad = {"usage": {"prompt_tokens": -1}}
+    assert (
+        main(["usage", "normalise", "--format", "openai.chat", log(GOOD, {**GOOD, "id": "b", "usage": None}, bad)]) == 0
+    )
+    out, err = capsys.readouterr()
+    assert out == (
+        "model  status   quality        input  read  written  uncached  output\n"
+        "m      success  ok                10     4        -         6       1\n"
+        "m      success  usage_missing      -     -        -         -       -\n"
+    )
+    assert err == "1 quarantined: input_negative\n"
+
+
+def test_the_override_and_records_that_settle_at_the_end(log, capsys):
+    start = {
+        "type": "message_start",
+        "message": {"usage": {"input_tokens": 9, "cache_read_input_tokens": 4, "output_tokens": 1}},
+    }
+    arguments = ["usage", "normalise", "--format", "anthropic.messages.stream", "--json", log(start)]
+    assert main([*arguments, "--input-includes-cache", "true"]) == 0
+    assert json.loads(capsys.readouterr().out)["total_input_tokens"] == 9
+    assert main([*arguments, "--input-includes-cache", "false"]) == 0
+    assert json.loads(capsys.readouterr().out)["total_input_tokens"] == 13
+
+
+def test_standard_input_gzip_and_arrays(tmp_path, capsys, monkeypatch):
+    packed = tmp_path / "log.gz"
+    packed.write_bytes(gzip.compress(json.dumps(GOOD).encode()))
+    array = tmp_path / "log.json"
+    array.write_text(json.dumps([GOOD, {**GOOD, "id": "b"}], indent=2))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(GOOD).encode())))
+    for file, records in ((str(packed), 1), (str(array), 2), ("-", 1)):
+        assert main(["usage", "normalise", "--format", "openai.chat", "--json", file]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == records
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--format", "nope", "x"], 2, "error: no usage map is called 'nope'"),
+        (["--format", "openai.chat", "missing.jsonl"], 1, "error: missing.jsonl: [Errno 2]"),
+        (["--format", "openai.chat", "--map", "missing.yaml", "x"], 2, "error: missing.yaml: file: got no such file"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(arguments, code, message, capsys):
+    assert main(["usage", "normalise", *arguments]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_formats_are_listed(tmp_path, capsys):
+    own = tmp_path / "own.yaml"
+    own.write_text("format: our.log\nusage_from: openai.chat\nat: $.body\ntitle: our own log\n")
+    assert main(["usage", "formats", "--map", str(own)]) == 0
+    out = capsys.readouterr().out
+    assert "openai.chat " in out
+    assert "our own log" in out
+    assert "(also openai.completions)" in out
+    assert main(["usage", "formats", "--json"]) == 0
+    listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"format", "aliases", "title", "rule", "aggregate"} == set(listed[0])
+    own.write_text("format: our.log\nnonsense: 1\n")
+    assert main(["usage", "formats", "--map", str(own)]) == 1
+    assert "own.yaml: document: got the unknown key nonsense" in capsys.readouterr().err
+
+
+def test_a_log_is_checked_line_by_line(log, capsys):
+    file = log(
+        GOOD,
+        "nonsense",
+        {"id": "b", "usage": None},
+        {"id": "c", "usage": {**USAGE, "total_tokens": 99}},
+        {"id": "d", "usage": {"prompt_tokens": "x"}},
+        {"id": "e", "usage": {"completion_tokens": 5}},
+        GOOD,
+        {"error": {"message": "no"}},
+    )
+    assert main(["check", "log", "openai.chat", file]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"{file}: record 2: lost, a line is JSON",
+        f"{file}: record 3: a success without token counts at $.usage",
+        f"{file}: record 4: sum_ne_total",
+        f"{file}: record 5: quarantined, input_not_a_number",
+        f"{file}: record 6: no input tokens at prompt_tokens",
+        f"{file}: 1 anomaly, 1 duplicate, 1 lost: not_json, 1 ok, 1 partial, 1 quarantined, 2 usage_missing",
+    ]
+
+
+def test_a_good_log_and_one_of_another_format(log, tmp_path, capsys):
+    file = log(GOOD, {"type": "ping"}, name="good.jsonl")
+    assert main(["check", "log", "openai.chat", log(GOOD)]) == 0
+    assert main(["check", "log", "claude_code.jsonl", file]) == 1
+    assert "no record in it; is its format claude_code.jsonl?" in capsys.readouterr().err
+    assert main(["check", "log", "openai.chat", log()]) == 1
+    assert main(["check", "log", "openai.chat", str(tmp_path / "missing")]) == 1
+    assert main(["check", "log", "nope", file]) == 2
+    unclear = {"usage": {"inputTokens": 9, "cachedInputTokens": 5, "outputTokens": 1}}
+    assert main(["check", "log", "vercel_ai.v5", log(unclear)]) == 1
+    assert "set input_includes_cache for the source" in capsys.readouterr().out
+
+
+def test_a_map_in_the_making_is_checked_against_a_log(log, tmp_path, capsys):
+    own = tmp_path / "own.yaml"
+    own.write_text("format: our.log\nusage_from: openai.chat\nat: $.body\n")
+    assert main(["check", "log", str(own), log({"body": GOOD})]) == 0
+    assert main(["check", "log", str(own), log({"other": GOOD})]) == 1
+    assert "a success without token counts at $.body.usage" in capsys.readouterr().out
+
+
+def test_lines_that_are_too_long_are_lost(tmp_path, capsys):
+    file = tmp_path / "long.jsonl"
+    file.write_bytes(
+        json.dumps(GOOD).encode()
+        + b"\n{"
+        + b" " * (5 << 20)
+        + b"}\n"
+        + json.dumps({**GOOD, "id": "b"}).encode()
+        + b"\n"
+    )
+    assert main(["check", "log", "openai.chat", str(file)]) == 1
+    assert "lost, " in capsys.readouterr().out

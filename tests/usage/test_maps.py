@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import pytest
+
+from prefix_cache_exporter.documents import DocumentError
+from prefix_cache_exporter.usage.intake import Intake
+from prefix_cache_exporter.usage.maps import MapBook, UnknownFormatError, get_map
+from support.usage import counts, encode
+
+OURS = """\
+format: shop.llm
+usage_from: openai.chat
+at: $.response.body
+id: $.request_id
+time: $.ts
+model: $.response.body.model
+status:
+  rules:
+    - {path: $.response.code, at_least: 400, is: failed}
+"""
+LINE = {
+    "ts": 1790000000.5,
+    "request_id": "r1",
+    "response": {
+        "code": 200,
+        "body": {
+            "id": "chatcmpl-1",
+            "model": "gpt-4o",
+            "usage": {
+                "prompt_tokens": 10,
+                "completion_tokens": 1,
+                "total_tokens": 11,
+                "prompt_tokens_details": {"cached_tokens": 4},
+            },
+        },
+    },
+}
+
+
+def book(tmp_path, *texts):
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.yaml").write_text(text)
+    return MapBook([tmp_path])
+
+
+def test_a_known_object_in_an_envelope_takes_ten_lines(tmp_path):
+    (record,) = Intake(book(tmp_path, OURS).get("shop.llm")).take([encode(LINE)], 0.0)
+    assert counts(record) == (10, 4, None, 6, 1)
+    assert (record.id, record.time, record.model, record.format) == ("r1", 1790000000.5, "gpt-4o", "shop.llm")
+    assert len(OURS.splitlines()) <= 10
+
+
+def test_what_the_map_does_not_say_comes_from_the_known_format_at_its_new_place(tmp_path):
+    bare = "format: shop.llm\nusage_from: openai.chat\nat: $.response.body\n"
+    (record,) = Intake(book(tmp_path, bare).get("shop.llm")).take([encode(LINE)], 0.0)
+    assert record.id == "chatcmpl-1"
+
+
+def test_a_map_for_an_in_house_log(tmp_path):
+    text = """\
+format: house.log
+provider: {default: house, from: $.vendor, names: {a*: anthropic}}
+usage: $.tokens
+id: $.id
+tokens: {input: in, output: out, read: hit, write: put}
+additive: {rule: exclusive}
+skip: [{path: $.kind, any_of: [debug], reason: debug}]
+"""
+    intake = Intake(book(tmp_path, text).get("house.log"))
+    line = {"id": 7, "vendor": "A-one", "tokens": {"in": 5, "out": 2, "hit": 90, "put": 5}}
+    (record, skipped) = intake.take([encode(line), encode({"kind": "debug"})], 0.0)
+    assert (counts(record), record.provider, record.id) == ((100, 90, 5, 5, 2), "anthropic", "7")
+    assert (skipped.kind, skipped.reason) == ("ignored", "debug")
+
+
+def test_maps_extend_one_another_and_files_stand_beside_folders(tmp_path):
+    one = "format: house.base\nextends: vllm.chat\nprovider: house\n"
+    two = tmp_path / "two.yml"
+    two.write_text("format: house.more\nextends: house.base\ntitle: more\n")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "one.yaml").write_text(one)
+    maps = MapBook([folder, two])
+    assert maps.get("house.more").provider == "house"
+    assert maps.get("house.more").tokens == get_map("vllm.chat").tokens
+    assert {"house.base", "house.more", "openai.chat"} <= set(maps.formats)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("format: openai.chat\n", "0.yaml: format: got openai.chat, expected a name that no other map has"),
+        ("format: a.b\nextends: nope\n", "0.yaml: extends: got nope, expected the name of a format"),
+        (
+            "format: a.b\nextends: a.b\n",
+            "0.yaml: extends: got a.b, expected a format that does not lead back to this one",
+        ),
+        ("format: a.b\nusage: $..x\n", "0.yaml: a path: got $..x, expected one like $.a.b[0].'c.d'"),
+        (
+            "format: a.b\nusage_from: openai.chat\nat: body\nid: '.'\n",
+            "0.yaml: a path: got ., expected one like $.a.b[0].'c.d'",
+        ),
+        ("format: a.b\nusage_from: openai.chat\nat: '$.'\n", "0.yaml: at: got $., expected a path like $.a.b[0].'c.d'"),
+        (
+            "format: a.b\nminimum: [{model: '(', tokens: 1, as_of: '2026-01-01', source: x}]\n",
+            "0.yaml: minimum: got (, expected a regular expression",
+        ),
+        ("format: A\n", '0.yaml: format: got "A", expected text matching'),
+        ("format: a.b\ntoken: {}\n", "0.yaml: document: got the unknown key token, expected one of"),
+        (
+            "format: a.b\nadditive: {rule: maybe}\n",
+            '0.yaml: additive.rule: got "maybe", expected one of "inclusive", "exclusive", "by_total"',
+        ),
+        ("usage: $.x\n", "0.yaml: document: got no format, expected the key format"),
+    ],
+)
+def test_a_map_that_cannot_be_used_says_where_and_why(tmp_path, text, message):
+    with pytest.raises(DocumentError) as raised:
+        book(tmp_path, text)
+    assert message in str(raised.value)
+
+
+def test_a_format_that_nobody_knows_says_what_looks_like_it():
+    with pytest.raises(UnknownFormatError, match="did you mean openai"):
+        get_map("openai.chatt")
+    with pytest.raises(UnknownFormatError, match="usage formats"):
+        get_map("zzz")
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "tokens"),
+    [
+        ("openai.chat", "gpt-5.6-sol", 1024),
+        ("openai.chat", "llama", None),
+        ("openai.chat", None, None),
+        ("anthropic.messages", "claude-opus-5", 512),
+        ("anthropic.messages", "claude-haiku-4-5-20251001", 4096),
+        ("anthropic.messages", "claude-opus-4-7", 2048),
+        ("bedrock.converse", "anthropic.claude-sonnet-4-5-20250929-v1:0", 1024),
+        ("google.generate_content", "gemini-2.5-pro", 4096),
+        ("vllm.chat", "gpt-oss", None),
+    ],
+)
+def test_the_shortest_prefix_that_a_provider_caches(name, model, tokens):
+    found = get_map(name).minimum_for(model)
+    assert (found.tokens if found else None) == tokens
+    assert found is None or (found.as_of and found.source)
+
+
+def test_a_minimum_without_a_model_holds_for_all(tmp_path):
+    text = "format: a.b\nminimum: [{tokens: 64, as_of: '2026-01-01', source: x}]\n"
+    assert book(tmp_path, text).get("a.b").minimum_for(None).tokens == 64

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import pytest
+
+from prefix_cache_exporter.usage.intake import Intake
+from prefix_cache_exporter.usage.maps import get_map
+from prefix_cache_exporter.usage.normaliser import Normaliser
+from prefix_cache_exporter.usage.paths import PathError
+from prefix_cache_exporter.usage.record import Skipped, UsageRecord
+from support.usage import counts, encode, outcomes, settled
+
+USAGE = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11, "prompt_tokens_details": {"cached_tokens": 4}}
+LINE = {"id": "a", "model": "m", "usage": USAGE, "metadata": {"template": "t", "tenant": "acme", "n": 3, "empty": ""}}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "reason"),
+    [
+        (b"", "ignored", "blank"),
+        (b"  \r", "ignored", "blank"),
+        (b"event: message_start", "ignored", "event_stream_framing"),
+        (b": keep-alive", "ignored", "event_stream_framing"),
+        (b"data: [DONE]", "ignored", "event_stream_framing"),
+        (b"data:", "ignored", "event_stream_framing"),
+        (b"plain text", "lost", "not_json"),
+        (b'{"cut": ', "lost", "not_json"),
+        (b"\x00\x00", "lost", "not_json"),
+        (b"42", "lost", "not_an_object"),
+        (b'["x"]', "lost", "not_an_object"),
+    ],
+)
+def test_lines_that_give_no_record_say_why(line, kind, reason):
+    (skipped,) = Normaliser(get_map("openai.chat")).feed(line)
+    assert (skipped.kind, skipped.reason) == (kind, reason)
+
+
+def test_what_only_lenient_readers_take_is_read():
+    for line in (
+        b'data: {"usage": {"prompt_tokens": 10, "completion_tokens": 1}}',
+        b'{"cost": NaN, "usage": {"prompt_tokens": 10, "completion_tokens": 1}}',
+        b'{"text": "\\ud800", "usage": {"prompt_tokens": 10, "completion_tokens": 1}}',
+        b'{"text": "\xff", "usage": {"prompt_tokens": 10, "completion_tokens": 1}}',
+    ):
+        (record,) = Intake(get_map("openai.chat")).take([line], 0.0)
+        assert (record.total_input_tokens, record.output_tokens) == (10, 1)
+    (odd,) = settled("openai.chat", '{"id": "\\ud800", "usage": {"prompt_tokens": 1, "completion_tokens": 1}}')
+    assert odd.id == "\ud800"
+
+
+def test_a_line_that_is_a_list_holds_several_records():
+    found = settled("openai.chat", [LINE, {**LINE, "id": "b"}])
+    assert [record.id for record in found] == ["a", "b"]
+
+
+@pytest.mark.parametrize("usage", [USAGE, {**USAGE, "prompt_tokens": "10"}])
+def test_what_the_configuration_asks_for_comes_along(usage):
+    """The first line is plain and takes the fast lane, the second does not."""
+    seen = []
+
+    def protect(found):
+        seen.append(dict(found))
+        return {name: value for name, value in found.items() if name != "tenant"}
+
+    fields = {
+        "template": "$.metadata.template",
+        "tenant": "$.metadata.tenant",
+        "n": "$.metadata.n",
+        "e": "$.metadata.empty",
+    }
+    (record,) = settled(
+        "openai.chat",
+        {**LINE, "usage": usage},
+        fields=fields,
+        protect=protect,
+        provider="house",
+        models={"m": "model-m"},
+    )
+    assert record.extra == {"template": "t", "n": "3"}
+    assert seen == [{"template": "t", "tenant": "acme", "n": "3"}]
+    assert (record.provider, record.model, counts(record)) == ("house", "model-m", (10, 4, None, 6, 1))
+
+
+def test_a_path_that_is_none_is_refused_at_the_start():
+    with pytest.raises(PathError):
+        Normaliser(get_map("openai.chat"), fields={"x": "$.."})
+
+
+def test_ids_are_known_by_hashes_and_a_key_changes_them():
+    plain, keyed = Normaliser(get_map("openai.chat")), Normaliser(get_map("openai.chat"), hash_key=b"k")
+    (one,), (other,) = plain.feed(encode(LINE)), keyed.feed(encode(LINE))
+    assert one.key != other.key
+    assert len(one.key) == len(other.key) == 12
+    assert one.key != b"a"
+
+
+def test_repeats_are_found_whichever_way_a_line_takes():
+    odd = {**LINE, "usage": {**USAGE, "prompt_tokens": "10"}}
+    found = outcomes("openai.chat", LINE, odd, LINE, {**odd, "id": "b"}, {**LINE, "id": "b"})
+    assert [isinstance(item, UsageRecord) for item in found] == [True, False, False, True, False]
+    row = {"id": "x", "metadata": {"usage_object": USAGE}}
+    found = outcomes("litellm.slp", row, {**row, "status": "success"}, {**row, "status": "failure"}, row)
+    assert [isinstance(item, UsageRecord) for item in found] == [True, False, True, False]
+
+
+def test_decoded_items_go_the_same_way():
+    intake = Intake(get_map("openai.chat"))
+    (record,) = intake.take_decoded(LINE, 0.0)
+    assert counts(record) == (10, 4, None, 6, 1)
+
+
+def test_gathering_a_format_without_plain_lines_gives_outcomes():
+    groups, found = Intake(get_map("vllm.chat.stream")).gather([encode(LINE), b"x"], 0.0)
+    assert groups == []
+    assert found == [Skipped("lost", "not_json", "a line is JSON")]
+
+
+def test_gathered_lines_share_what_they_have_in_common():
+    intake = Intake(get_map("openai.chat"), fields={"template": "$.metadata.template"})
+    lines = [encode({**LINE, "id": str(number)}) for number in range(3)]
+    groups, found = intake.gather([*lines, lines[0], b"x"], 0.0)
+    (group,) = groups
+    assert group.sample.extra == {"template": "t"}
+    assert [row[:5] for row in group.rows] == [(10, 4, None, 6, 1)] * 3
+    assert len(found) == 2
+    assert intake.fast
+
+
+def test_a_provider_is_remembered_only_so_many_times():
+    intake = Intake(get_map("openai.chat"))
+    for number in range(1100):
+        (record,) = intake.take([encode({"provider": f"P{number}", "usage": USAGE})], 0.0)
+        assert record.provider == f"p{number}"
+
+
+def test_names_of_providers_by_pattern_and_otherwise_as_they_are():
+    found = settled(
+        "vercel_ai.v6",
+        *({"provider": name, "usage": {"inputTokens": 1}} for name in ("anthropic.messages", "Own", 5, None)),
+    )
+    assert [record.provider for record in found] == ["anthropic", "own", "5", "unknown"]
+
+
+def test_compaction_calls_are_parts_with_prices_of_their_own():
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 2, "output_tokens": 3}
+    part = {**usage, "type": "compaction", "model": "claude-small", "cache_creation": {"ephemeral_1h_input_tokens": 2}}
+    top = {**usage, "iterations": [part, {**usage, "type": "message"}, {**usage, "type": "advisor_message"}, "x"]}
+    (record,) = settled("anthropic.messages", {"model": "claude-large", "usage": top})
+    assert counts(record) == (34, 10, 4, 20, 6)
+    assert record.cache_write_by_ttl == {"unknown": 2, "1h": 2}
+    assert [(item.model, item.total_input_tokens) for item in record.components] == [
+        ("claude-large", 17),
+        ("claude-small", 17),
+    ]
+    assert record.anomalies == ("part_unclear",)
+    (plain,) = settled("anthropic.messages", {"usage": {**usage, "iterations": [{"type": "message"}]}})
+    assert plain.components == ()
+    (unclear,) = settled(
+        "anthropic.messages", {"usage": {**usage, "iterations": [{**usage, "type": "advisor_message"}]}}
+    )
+    assert (unclear.anomalies, counts(unclear)) == (("part_unclear",), (17, 5, 2, 10, 3))
+    (empty,) = settled("anthropic.messages", {"usage": {**usage, "iterations": [{"type": "compaction"}]}})
+    assert counts(empty) == (17, 5, 2, 10, 3)
+
+
+def test_bad_times_to_live_and_outputs_are_anomalies():
+    usage = {"input_tokens": 10, "cache_creation_input_tokens": 2, "output_tokens": 3}
+    (split,) = settled("anthropic.messages", {"usage": {**usage, "cache_creation": {"ephemeral_1h_input_tokens": -2}}})
+    assert (split.quality, split.anomalies, split.cache_write_by_ttl) == (
+        "anomaly",
+        ("ttl_split_negative",),
+        {"unknown": 2},
+    )
+    (output,) = settled("anthropic.messages", {"usage": {**usage, "output_tokens": "many"}})
+    assert (output.quality, output.anomalies, output.output_tokens) == ("anomaly", ("output_not_a_number",), None)
+    (listed,) = settled(
+        "bedrock.converse",
+        {
+            "usage": {
+                "inputTokens": 1,
+                "cacheWriteInputTokens": 9,
+                "outputTokens": 1,
+                "cacheDetails": [{"ttl": "5m", "inputTokens": 4}, {"ttl": "7d", "inputTokens": 2}, {"ttl": "1h"}, 3],
+            }
+        },
+    )
+    assert listed.cache_write_by_ttl == {"5m": 4, "unknown": 5}
