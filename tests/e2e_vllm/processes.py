@@ -78,6 +78,7 @@ def sidecar(folder: Path, url: str) -> Iterator[int]:
         "state": {"path": str(folder / "state.db"), "hold_seconds": 0, "commit_seconds": 0.1},
         "engines": [{"name": "vllm", "url": url, "poll_seconds": 0.2}],
         "release": {"template": "e2e", "template_revision": "r1"},
+        "shutdown": {"grace_seconds": 1},
     }
     (folder / "state.db").unlink(missing_ok=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PAGES = Path(__file__).parents[1] / "pages"
+PAGES = Path(__file__).resolve().parents[1] / "pages"
 EXPECTED = (
     *("prompt_tokens", "generation_tokens", "preemptions"),
     *("lookup_tokens", "lookup_hit_tokens", "cached_prompt_tokens"),
