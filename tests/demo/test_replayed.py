@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import re
 import signal
+import socket
 
 import pytest
 
@@ -49,6 +50,16 @@ def test_a_signal_ends_it_before_its_time(short, monkeypatch):
     monkeypatch.setattr(out, "flush", lambda: "Ctrl-C" in out.getvalue() and signal.raise_signal(signal.SIGINT))
     tell(Recording(short.version, short.pages[:1]), 3600, out)
     assert "stays open for 3600 s" in out.getvalue()
+
+
+def test_a_default_port_that_is_taken_is_another(short, monkeypatch):
+    out = io.StringIO()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(replayed, "DEFAULT_PORT", port)
+        tell(Recording(short.version, short.pages[:1]), 0, out)
+    assert f":{port}/metrics" not in out.getvalue()
+    assert "00_start" in out.getvalue()
 
 
 def test_an_exporter_that_does_not_poll_is_said(short, monkeypatch):

@@ -12,7 +12,6 @@ from prefix_cache_exporter.engine.poller import EnginePoller
 from .crew import Post
 from .loop import Loop
 from .releases import SourceReleases
-from .usage_posts import usage_posts
 from .watch import Watch, files_of
 
 if TYPE_CHECKING:
@@ -37,10 +36,13 @@ def posts(config: Config, recorder: Recorder, board: ReleaseBoard, on_error: Cal
     for place, folder in enumerate(config.maps.folders):
         if not folder.is_dir():
             raise DocumentError("configuration", f"maps.folders[{place}]", str(folder), "a folder that is there")
-    return {
-        **engine_posts(config, recorder, board, on_error),
-        **usage_posts(config, recorder, board, on_error),
-    }
+    found = engine_posts(config, recorder, board, on_error)
+    if config.usage:
+        # A third of the program: a sidecar without usage logs starts faster and stays smaller without it.
+        from .usage_posts import usage_posts  # noqa: PLC0415
+
+        found |= usage_posts(config, recorder, board, on_error)
+    return found
 
 
 def engine_posts(
