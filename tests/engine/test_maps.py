@@ -175,7 +175,7 @@ def test_one_release_in_two_maps_is_refused():
 
 
 def test_a_map_that_is_not_of_a_release_is_refused():
-    with pytest.raises(DocumentError, match="x: version: got 0.9.0rc1, expected a release like 0.9.2"):
+    with pytest.raises(DocumentError, match=r"x: version: got 0\.9\.0rc1, expected a release like 0\.9\.2"):
         MapSet([("x", {"version": "0.9.0rc1", "verified": []})])
 
 

@@ -107,8 +107,18 @@ def test_a_request_in_flight_explains_one_prompt_and_not_more():
     for queries, excluded in ((1100, False), (1300, True)):
         answer = apply("0.12.0", {**steady, QUERIES: queries}, {})
         assert bool(answer["excluded_prompt_tokens"]) == excluded, queries
-    idle = apply("0.12.0", {**seen, QUERIES: 1001, HITS: 500}, {})
-    assert idle["excluded_prompt_tokens"] == {"lookups_exceed_prompt_tokens": 1000}
+
+
+def test_one_request_may_have_been_aborted_unseen():
+    seen = {"prompt_tokens": 1000, "time_to_first_token_seconds": 10, "request_prompt_tokens": 10, HITS: 500}
+    assert apply("0.12.0", {**seen, QUERIES: 1100}, {})["excluded_prompt_tokens"] == {}
+    answer = apply("0.12.0", {**seen, QUERIES: 1101}, {})
+    assert answer["excluded_prompt_tokens"] == {"lookups_exceed_prompt_tokens": 1000}
+
+
+def test_prompts_of_unknown_length_explain_nothing():
+    moved = {"prompt_tokens": 1000, QUERIES: 1001, HITS: 500, "num_requests_running": 3}
+    assert apply("0.12.0", moved, {})["excluded_prompt_tokens"] == {"lookups_exceed_prompt_tokens": 1000}
 
 
 def test_before_the_first_token_everything_is_in_flight():

@@ -19,7 +19,10 @@ _VALUES_OF = {
     "vllm:prompt_tokens_by_source": ("local_compute", "local_cache_hit", "external_kv_transfer"),
     "vllm:prompt_tokens_cached_by_source": ("device", "host", "p2p", "disk", "external_unspecified"),
 }
-_INFO = {"block_size": "16", "num_gpu_blocks": "1000", "enable_prefix_caching": "True", "kv_cache_size_tokens": "16000"}
+_INFO = {
+    "block_size": "16",
+    "prefix_caching_hash_algo": "sha256",
+    "num_gpu_blocks": "1000", "enable_prefix_caching": "True", "kv_cache_size_tokens": "16000",}
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ class Evidence:
 
     Attributes:
         increases: by measure or piece of evidence, its increase over the interval in its own unit.
-        explained: prompt tokens that the requests in flight at the interval's end may have looked up already.
+        explained: prompt tokens that requests in flight at the interval's end, or aborted ones, may have looked up.
         explained_before: the same at its start.
+        in_flight: whether requests are in flight at its end.
         info: labels of the engine's info families.
         labels: labels seen that tell processes apart.
         ranks: ranks of all engines on the page.
@@ -31,6 +32,7 @@ class Evidence:
     increases: Mapping[str, float]
     explained: float
     explained_before: float
+    in_flight: bool
     info: Mapping[str, str]
     labels: frozenset[str]
     ranks: Sequence[str]
@@ -66,6 +68,7 @@ def _exceeds(needs: Mapping[str, Any], evidence: Evidence) -> bool:
     explained = {
         None: 0.0,
         "requests_in_flight": evidence.explained,
+        "requests_still_in_flight": evidence.explained if evidence.in_flight else 0.0,
         "requests_in_flight_before": evidence.explained_before,
     }[needs.get("explained_by")]
     return more > less + explained

@@ -6,6 +6,7 @@ cannot be trusted is excluded from both sides of the population hit ratio, and i
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 CACHED, PROMPT, EXCLUDED = "cached_prompt_tokens", "prompt_tokens", "excluded_prompt_tokens"
+_FIRST_TOKENS, _LENGTHS = "time_to_first_token_seconds", "finished_prompt_tokens"
 _WHOLE_UNITS = {"tokens", "requests", "blocks"}
 _HELD_GROUPS = 256
 """Groups that are not on the page any more and still remembered: if one returns, it goes on where it was."""
@@ -233,34 +235,36 @@ class _Interval:
         self._engines[key].withheld[measure] = "no_baseline"
         return False
 
-    def _explained(self, key: EngineKey) -> float:
-        """Prompt tokens that requests in flight may have looked up without having them counted yet.
-
-        As many mean prompts as there are requests, or one of the longest.
-        """
+    def _requests(self, key: EngineKey) -> float:
+        """Requests in flight, as far as the page says."""
         gauges = self._reading.gauges.get(key, {})
         levels = [gauges.get(name) for name in ("running_requests", "waiting_requests")]
-        requests = sum(level for level in levels if isinstance(level, float))
-        if not requests:
-            return 0.0
-        prompt = first = longest = 0.0
-        buckets: dict[float, float] = {}
+        return sum(level for level in levels if isinstance(level, float))
+
+    def _explained(self, key: EngineKey) -> float:
+        """Prompt tokens that may have been looked up without being counted as prompt tokens yet, or ever.
+
+        As many mean prompts as there are requests in flight, or one of the longest, which may also have been aborted
+        before its first token.
+        """
+        requests = self._requests(key)
+        prompt = first = 0.0
+        lengths: dict[float, float] = {}
         for group, values in self._reading.groups.items():
             if group.key != key:
                 continue
             for series, value in values.items():
                 if series.measure == PROMPT:
                     prompt += value
-                elif series.measure == "time_to_first_token_seconds" and series.part == "+Inf":
+                elif series.measure == _FIRST_TOKENS and series.part == "+Inf":
                     first += value
-                elif series.measure == "finished_prompt_tokens" and series.part not in ("sum", ""):
-                    buckets[float(series.part)] = buckets.get(float(series.part), 0.0) + value
-        if not first:  # no request has had its first token: all that was looked up is in flight
-            return float("inf")
-        reached = [edge for edge, count in buckets.items() if edge != float("inf") and count < max(buckets.values())]
-        above = [edge for edge in buckets if edge != float("inf") and edge > max(reached, default=0.0)]
-        longest = min(above, default=max(reached, default=0.0)) if any(buckets.values()) else 0.0
-        return max(requests * prompt / first, longest)
+                elif series.measure == _LENGTHS and series.part != "sum":
+                    edge = float(series.part)
+                    lengths[edge] = lengths.get(edge, 0.0) + value
+        if requests and not prompt:  # none has had its first token: whatever was looked up is in flight
+            return math.inf
+        mean = prompt / first if first else 0.0
+        return max(requests * mean, _longest(lengths))
 
     def _judge(self, key: EngineKey, explained: float) -> None:
         """Holds the interval's sums against the caveats, and decides whether its cached tokens count."""
@@ -302,6 +306,7 @@ class _Interval:
             {**sums, **self._evidence[key]},
             explained,
             previous.in_flight.get(key, 0.0) if previous else 0.0,
+            self._requests(key) > 0,
             reading.info.get(key, {}),
             reading.labels,
             [engine.engine for engine in reading.engines],
@@ -333,6 +338,15 @@ def _source(plan: Plan, reading: Reading, measure: str) -> str | None:
         return None
     factors = {f"{key.engine}/{key.model}": f[measure] for key, f in reading.factors.items() if measure in f}
     return f"{' + '.join(entry.families)} {dict(entry.where)} {entry.part} {entry.unit} {sorted(factors.items())}"
+
+
+def _longest(lengths: Mapping[float, float]) -> float:
+    """The upper bound of the longest prompts in a histogram of lengths; of those beyond all bounds, the last bound."""
+    bounds = sorted(edge for edge in lengths if edge != math.inf)
+    whole = max(lengths.values(), default=0.0)
+    if not whole or not bounds:
+        return 0.0
+    return next((edge for edge in bounds if lengths[edge] >= whole), bounds[-1])
 
 
 def _withhold(delta: EngineDelta, measure: str, reason: str) -> None:

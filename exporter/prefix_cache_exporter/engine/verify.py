@@ -47,7 +47,8 @@ def verify(plan: Plan, page: Page) -> Verification:
         return Verification("mismatch", contradicted=True, reasons=contradictions)
     missing = () if plan.lazy else tuple(f"missing {family}" for family in _missing(plan, page))
     if missing:
-        return Verification("mismatch", contradicted=False, reasons=missing)
+        # The map of another release is only used while everything looks as it says.
+        return Verification("mismatch", contradicted=not plan.version.verified, reasons=missing)
     known = plan.version.verified and plan.dialect.verified
     return Verification("verified" if known else "unverified", contradicted=False, reasons=())
 
