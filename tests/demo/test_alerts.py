@@ -51,7 +51,7 @@ def test_changes_are_told_once():
 @pytest.mark.parametrize(
     ("status", "told"),
     [
-        ("firing", "PAGE: Collapsed (support r43): 0 of 9 tokens"),
+        ("firing", "PAGE: Collapsed (support r43)\n          0 of 9 tokens"),
         ("resolved", "page resolved: Collapsed (support r43)"),
     ],
 )

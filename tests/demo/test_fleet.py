@@ -20,7 +20,7 @@ START = 1_800_000_000.0
 
 
 def server(folder: Path, version: str = "0.32.0") -> Server:
-    return Server(version, SUPPORT_R41, folder / "usage.jsonl", per_second=12, seed=1, start=START)
+    return Server(version, SUPPORT_R41, folder / "usage.jsonl", per_second=6, seed=1, start=START)
 
 
 def records(folder: Path) -> list[dict]:
@@ -38,7 +38,7 @@ def test_reuse_dips_collapses_and_comes_back(tmp_path):
     for chapter in CHAPTERS:
         one.release(chapter.revision)
         began = now
-        now += chapter.seconds
+        now += COLD_WINDOW_SECONDS + 10
         one.advance(now)
         of_chapter = [
             line

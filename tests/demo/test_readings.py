@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from prefix_cache_exporter import measures
-from prefix_cache_exporter.demo.readings import readings, totals
+from prefix_cache_exporter.demo.readings import legend, readings, totals
 
 CACHED, PROMPT = (measures.ENGINE[id_].name for id_ in ("cached_prompt_tokens", "prompt_tokens"))
 HITS, REPORTED = (measures.USAGE[id_].name for id_ in ("hit_requests", "reported_requests"))
@@ -30,10 +30,10 @@ def test_both_sides_are_summed_over_an_interval_before_dividing():
     before, after = totals(page(1_000, 2_000, 5, 5)), totals(page(61_440 + 1_000, 133_920 + 2_000, 25, 30))
 
     assert [str(reading) for reading in readings(before, after, {"engine": "vllm", "usage": "gateway"})] == [
-        "Population hit ratio (engine):  45.9% = 61,440 / 133,920 tokens",
-        "Population hit ratio (usage):   none = 0 / 0 tokens",
-        "Eligible-prefix effectiveness:   none = 0 / 0 tokens",
-        "Request hit ratio:  80.0% = 20 / 25 requests",
+        "Population hit ratio (engine)   45.9% = 61,440 / 133,920 tokens",
+        "Population hit ratio (usage)     none = 0 / 0 tokens",
+        "Eligible-prefix effectiveness    none = 0 / 0 tokens",
+        "Request hit ratio               80.0% = 20 / 25 requests",
     ]
 
 
@@ -45,3 +45,12 @@ def test_only_counters_of_a_source_are_summed():
         (f"{HITS}_total", "gateway"): 3,
         (f"{REPORTED}_total", "gateway"): 4,
     }
+
+
+def test_a_legend_says_what_each_ratio_is_a_ratio_of():
+    lines = legend()
+
+    assert len(lines) == 4
+    assert lines[0].splitlines()[0] == "Population hit ratio (engine) = cached prompt tokens / prompt tokens"
+    assert lines[3].splitlines()[0] == "Request hit ratio = hit requests / reported requests"
+    assert all("\n    Out of " in line and "without" in line for line in lines)

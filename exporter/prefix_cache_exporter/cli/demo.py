@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-_RECORDING = "0.32.0"
-_SECONDS = 30.0
+_LINGER_SECONDS = 30.0
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `demo`."""
     demo = subparsers.add_parser(
         "demo",
-        help="a recorded server replayed, and what the exporter makes of it",
-        description="Replays recorded pages of a real vLLM server step by step and prints what an exporter counts.",
-        epilog="DEMO_SECONDS sets how long /metrics stays open at the end.",
+        help="a story of four releases on simulated servers, and what the exporter makes of it",
+        description="Simulated vLLM servers with traffic, the exporter, and Prometheus and Alertmanager with the "
+        "shipped rules where they are installed: a harmless release, one that breaks the prefix, and a roll-back.",
+        epilog="The story takes two minutes and a quarter, then all stays open until Ctrl-C. DEMO_SECONDS ends it.",
         allow_abbrev=False,
     )
     demo.add_argument(
-        "--seconds",
-        type=float,
-        metavar="SECONDS",
-        help=f"how long /metrics stays open at the end (default: DEMO_SECONDS, or {_SECONDS:g})",
+        "--seconds", type=float, metavar="SECONDS", help="end after so many seconds (default: DEMO_SECONDS, or never)"
     )
     demo.add_argument(
-        "--recording", metavar="NAME", default=_RECORDING, help=f"which recording (default: {_RECORDING})"
+        "--recording",
+        metavar="NAME",
+        help="replay the recorded pages of a real server instead, like 0.32.0, and stay open for SECONDS after them "
+        f"(default: {_LINGER_SECONDS:g})",
     )
     demo.set_defaults(run=_run)
 
@@ -35,12 +35,11 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _run(args: argparse.Namespace) -> int:
     from prefix_cache_exporter import logs  # noqa: PLC0415  # heavy, like the others
     from prefix_cache_exporter.cli import DONE, FAILED, USAGE  # noqa: PLC0415
+    from prefix_cache_exporter.demo import replayed, tell  # noqa: PLC0415
     from prefix_cache_exporter.demo.recording import NoRecordingError, load_recording  # noqa: PLC0415
-    from prefix_cache_exporter.demo.replayed import StandstillError, tell  # noqa: PLC0415
 
     seconds = args.seconds
-    if seconds is None:
-        text = os.environ.get("DEMO_SECONDS", "") or str(_SECONDS)
+    if seconds is None and (text := os.environ.get("DEMO_SECONDS", "")):
         try:
             seconds = float(text)
         except ValueError:
@@ -48,8 +47,11 @@ def _run(args: argparse.Namespace) -> int:
             return USAGE
     logs.setup("warn")
     try:
-        tell(load_recording(args.recording), seconds)
-    except (NoRecordingError, StandstillError, OSError) as error:
+        if args.recording is None:
+            tell.tell(seconds)
+        else:
+            replayed.tell(load_recording(args.recording), _LINGER_SECONDS if seconds is None else seconds)
+    except (NoRecordingError, replayed.StandstillError, OSError) as error:
         print(f"demo: {error.args[0] if isinstance(error, LookupError) else error}", file=sys.stderr)
         return FAILED
     return DONE

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from wsgiref.types import StartResponse, WSGIEnvironment
 
+_SPOKEN: Mapping[str, Any] = {"width": 118, "initial_indent": " " * 10, "subsequent_indent": " " * 10}
 _SHOWN = ("source", "template", "template_revision", "namespace", "reason")
 
 
@@ -88,7 +90,8 @@ def _page(alert: Mapping[str, Any]) -> str:
     labels, notes = alert["labels"], alert.get("annotations", {})
     what = notes.get("description") or notes.get("summary", "")
     state = "PAGE" if alert["status"] == "firing" else "page resolved"
-    return f"{state}: {labels['alertname']} ({_about(labels)}){f': {what}' if what and state == 'PAGE' else ''}"
+    head = f"{state}: {labels['alertname']} ({_about(labels)})"
+    return f"{head}\n{fill(what, **_SPOKEN)}" if what and state == "PAGE" else head
 
 
 def _about(labels: Mapping[str, str]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 Totals = defaultdict[tuple[str, str], float]
 """Value by series name and source, summed over all other labels."""
 
+_WIDTH = 100
+_INDENTED: Mapping[str, Any] = {"initial_indent": "    ", "subsequent_indent": "    "}
 _RATIOS = ("engine_population_hit", "usage_population_hit", "usage_eligible_prefix", "usage_request_hit")
 _FAMILIES = {"engine": measures.ENGINE, "usage": measures.USAGE}
 
@@ -38,7 +41,16 @@ class Reading:
     def __str__(self) -> str:
         """The ratio with both sides; without a denominator there is none."""
         share = f"{self.numerator / self.denominator:6.1%}" if self.denominator else "  none"
-        return f"{self.title}: {share} = {self.numerator:,.0f} / {self.denominator:,.0f} {self.unit}"
+        return f"{self.title:<31}{share} = {self.numerator:,.0f} / {self.denominator:,.0f} {self.unit}"
+
+
+def legend() -> list[str]:
+    """One line per ratio: what is divided by what, and what is left out."""
+    return [
+        f"{ratio.title} = {_words(ratio.numerator)} / {_words(ratio.denominator)}\n"
+        + fill(f"Out of {ratio.counted}; without {ratio.left_out}.", _WIDTH, **_INDENTED)
+        for ratio in _shown()
+    ]
 
 
 def totals(page: str) -> Totals:
@@ -62,15 +74,22 @@ def readings(before: Totals, after: Totals, sources: Mapping[str, str]) -> list[
         sources: the source of each plane, `engine` and `usage`.
     """
     found = []
-    for ratio in measures.RATIOS:
-        if ratio.id in _RATIOS:
-            families = _FAMILIES[ratio.plane]
-            numerator, denominator = (
-                sum(_grown(before, after, (families[id_].series_name, sources[ratio.plane])) for id_ in side)
-                for side in (ratio.numerator, ratio.denominator)
-            )
-            found.append(Reading(ratio.title, numerator, denominator, families[ratio.denominator[0]].unit))
+    for ratio in _shown():
+        families = _FAMILIES[ratio.plane]
+        numerator, denominator = (
+            sum(_grown(before, after, (families[id_].series_name, sources[ratio.plane])) for id_ in side)
+            for side in (ratio.numerator, ratio.denominator)
+        )
+        found.append(Reading(ratio.title, numerator, denominator, families[ratio.denominator[0]].unit))
     return found
+
+
+def _shown() -> list[measures.Ratio]:
+    return [ratio for ratio in measures.RATIOS if ratio.id in _RATIOS]
+
+
+def _words(ids: tuple[str, ...]) -> str:
+    return " + ".join(id_.replace("_", " ") for id_ in ids)
 
 
 def _grown(before: Totals, after: Totals, series: tuple[str, str]) -> float:

@@ -16,7 +16,7 @@ from prefix_cache_exporter.serve.ending import Event
 from .alerts import AlertWatch, parse_alerts
 from .plot import CHAPTERS
 from .prompts import SEARCH_R7, SUPPORT_R41
-from .readings import readings, totals
+from .readings import legend, readings, totals
 from .stage import Stage
 from .workspace import sources
 
@@ -35,7 +35,7 @@ _RELEASED, _UNTOUCHED = SUPPORT_R41.template, SEARCH_R7.template
 def tell(
     seconds: float | None = None,
     chapters: Sequence[Chapter] = CHAPTERS,
-    out: TextIO = sys.stdout,
+    out: TextIO | None = None,
     *,
     programs: bool = True,
 ) -> None:
@@ -44,14 +44,14 @@ def tell(
     Args:
         seconds: the demo ends after so many, wherever the story is; None for no end.
         chapters: the story.
-        out: where lines go.
+        out: where lines go; standard output where nothing is given.
         programs: whether Prometheus and Alertmanager run too, where they are installed.
 
     Raises:
         OSError: where something cannot be started.
     """
     began = time.monotonic()
-    say = partial(print, file=out, flush=True)
+    say = partial(print, file=out or sys.stdout, flush=True)
 
     def note(text: str) -> None:
         past = int(time.monotonic() - began)
@@ -87,10 +87,10 @@ class Narrator:
     def __init__(self, stage: Stage, note: Callable[[str], None], end: float | None) -> None:
         self._stage, self._note, self._end = stage, note, end
         self._alerts = AlertWatch()
-        self._before = self._totals()
 
     def watch(self, chapter: Chapter) -> bool:
         """Watches for a chapter's length. Returns whether the demo goes on after it."""
+        first = before = self._totals()
         now = time.monotonic()
         until, line = now + chapter.seconds, now + _LINE_SECONDS
         while (now := time.monotonic()) < until:
@@ -102,15 +102,13 @@ class Narrator:
                 self._note(change)
             if time.monotonic() >= line:
                 line += _LINE_SECONDS
-                self._say_ratios(chapter)
+                after = self._totals()
+                for reading in readings(before, after, sources(_RELEASED)):
+                    self._note(f"{_RELEASED} {chapter.revision.name}  {reading}")
+                before = after
+        whole, *_ = readings(first, self._totals(), sources(_UNTOUCHED))
+        self._note(f"{_UNTOUCHED} {SEARCH_R7.name}, untouched, over the whole chapter: {whole}")
         return True
-
-    def _say_ratios(self, chapter: Chapter) -> None:
-        before, self._before = self._before, self._totals()
-        for reading in readings(before, self._before, sources(_RELEASED)):
-            self._note(f"{_RELEASED} {chapter.revision.name}  {reading}")
-        untouched = readings(before, self._before, sources(_UNTOUCHED))
-        self._note(f"{_UNTOUCHED} {SEARCH_R7.name}    {untouched[0]}")
 
     def _totals(self) -> Totals:
         return totals(requests.get(f"{self._stage.exporter}/metrics", timeout=_TIMEOUT_SECONDS).text)
@@ -127,6 +125,7 @@ class Narrator:
 
 
 def _introduction(stage: Stage) -> str:
+    """Where to look, and what the ratios are ratios of."""
     lines = [
         "Two simulated vLLM servers, one per template: support (0.32.0) and search (0.28.0). Each tenant's prefixes",
         "are salted with its name. Ratios are of what was counted since the line before; both sides stand beside them.",
@@ -143,4 +142,5 @@ def _introduction(stage: Stage) -> str:
             if stage.alertmanager
             else "Alertmanager is not installed, so nobody is paged: apt-get install prometheus-alertmanager"
         )
+    lines += ["", *legend()]
     return "\n".join(lines)
