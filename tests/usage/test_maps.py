@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from prefix_cache_exporter.documents import DocumentError
@@ -150,3 +153,14 @@ def test_the_shortest_prefix_that_a_provider_caches(name, model, tokens):
 def test_a_minimum_without_a_model_holds_for_all(tmp_path):
     text = "format: a.b\nminimum: [{tokens: 64, as_of: '2026-01-01', source: x}]\n"
     assert book(tmp_path, text).get("a.b").minimum_for(None).tokens == 64
+
+
+def test_the_maps_of_the_documentation_work(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "USAGE_MAPS.md").read_text()
+    texts = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    maps = book(tmp_path, *texts)
+    (record,) = Intake(maps.get("shop.llm")).take([encode(LINE)], 0.0)
+    assert counts(record) == (10, 4, None, 6, 1)
+    line = {"id": "x", "tokens": {"in": 5, "out": 2, "hit": 90, "put": 5, "all": 102}}
+    (record,) = Intake(maps.get("house.log")).take([encode(line)], 0.0)
+    assert (counts(record), record.quality) == ((100, 90, 5, 5, 2), "ok")

@@ -131,3 +131,11 @@ def test_writes_are_the_sum_of_their_parts_where_nothing_else_says():
         "langchain.usage_metadata", {"usage_metadata": {"input_tokens": 50, "input_token_details": zero}}
     )
     assert other.cache_write_tokens == 9
+
+
+def test_reasoning_that_is_no_count_matters_only_where_it_is_beside_the_output():
+    usage = {"prompt_tokens": 9, "completion_tokens": 1, "completion_tokens_details": {"reasoning_tokens": -1}}
+    (inside,) = settled("vllm.chat", {"usage": usage})
+    (outside,) = settled("xai.chat", {"usage": usage})
+    assert inside.anomalies == ()
+    assert outside.anomalies == ("reasoning_negative",)

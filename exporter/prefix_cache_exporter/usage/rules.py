@@ -59,8 +59,10 @@ def resolve(
         # A gateway writes zeros for a request that never came to be counted.
         return _record(f, usage_map, status, _unknown("usage_missing", "no_usage"))
     reading, anomalies = read(f, usage_map, override), []
-    if f.bad:
-        anomalies += [f"{field}_{problem}" for field, problem in f.bad.items()]
+    # Reasoning inside the output is in no sum; a total that it would have explained is an anomaly of its own.
+    bad = [name for name in f.bad or () if name != "reasoning" or usage_map.reasoning_outside]
+    if bad and f.bad:
+        anomalies += [f"{name}_{f.bad[name]}" for name in bad]
         reading = reading._replace(quality="anomaly")
     quality = reading.quality
     if open_end and quality in {"ok", "derived", "override"}:

@@ -303,7 +303,9 @@ def _write(  # noqa: C901  # one step per part of a record
 ) -> dict[str, Any]:
     """Writes the body of the lane; gives the variables in which it leaves what it found."""
     _decline(w, m)
-    counts = {name: w.first(m.tokens.get(name, ()), "count") for name in _NEEDED}
+    # Reasoning inside the output says nothing that is asked here: a total that needs it declines below.
+    needed = {name: m.tokens.get(name, ()) for name in _NEEDED if name != "reasoning" or m.reasoning_outside}
+    counts = {name: w.first(paths, "count") for name, paths in needed.items() if paths or name in _ALWAYS}
     i, o, t, reads, writes = (counts[name] for name in ("input", "output", "total", "read", "write"))
     w.line(f"if {i} is None or {o} is None: DECLINE")
     for name in ("extra_input", "extra_output", "reasoning"):
@@ -368,6 +370,7 @@ def _write(  # noqa: C901  # one step per part of a record
 
 
 _SECONDS_END = 100_000_000_000  # beyond it a number is of another unit, as in `values.seconds_since_epoch`
+_ALWAYS = frozenset({"input", "output", "total", "read", "write"})
 _NEEDED = ("input", "extra_input", "output", "reasoning", "extra_output", "total", "read", "write", "uncached")
 
 
