@@ -38,15 +38,21 @@ export class Prometheus extends RuntimeDataSource<PrometheusQuery> {
 
   async query(request: DataQueryRequest<PrometheusQuery>): Promise<DataQueryResponse> {
     const targets = request.targets.filter((target) => !target.hide && target.expr);
-    const frames = await Promise.all(targets.map((target) => this.run(target, request)));
+    const frames = await Promise.all(targets.map((target) => this.run(target, request, targets.length > 1)));
     return { data: frames.flat() };
   }
 
   async metricFindQuery(query: string, options?: { scopedVars?: unknown; range?: { from: { unix(): number }; to: { unix(): number } } }): Promise<MetricFindValue[]> {
     const asked = interpolate(query, options?.scopedVars);
+    const result = /^query_result\((.+)\)$/s.exec(asked.trim());
+    if (result) {
+      const time = String(options?.range?.to.unix() ?? Date.now() / 1000);
+      const { result: series } = await ask<{ result: Series[] }>(`query?${new URLSearchParams({ query: result[1], time })}`);
+      return series.map((one) => ({ text: line(one) }));
+    }
     const found = /^label_values\((.+),\s*([a-z_]+)\)$/s.exec(asked.trim());
     if (!found) {
-      throw new Error(`the preview reads label_values(selector, label), got ${query}`);
+      throw new Error(`the preview reads label_values(selector, label) and query_result(query), got ${query}`);
     }
     const parameters = new URLSearchParams({ 'match[]': found[1] });
     if (options?.range) {
@@ -61,13 +67,13 @@ export class Prometheus extends RuntimeDataSource<PrometheusQuery> {
     return Promise.resolve({ status: 'success', message: 'ok' });
   }
 
-  private async run(target: PrometheusQuery, request: DataQueryRequest<PrometheusQuery>): Promise<DataFrame[]> {
+  private async run(target: PrometheusQuery, request: DataQueryRequest<PrometheusQuery>, several: boolean): Promise<DataFrame[]> {
     const seconds = Math.max(request.intervalMs / 1000, duration(target.interval) ?? SCRAPE_SECONDS);
-    const expr = expand(target.expr, seconds, request);
+    const expr = expand(target.expr, seconds, duration(target.interval) ?? SCRAPE_SECONDS, request);
     const to = request.range.to.unix();
     if (target.instant) {
       const found = await ask<{ result: Series[] }>(`query?${new URLSearchParams({ query: expr, time: String(to) })}`);
-      return target.format === 'table' ? [table(found.result, target.refId)] : found.result.map((one) => frame(one, target));
+      return target.format === 'table' ? [table(found.result, target.refId, several ? `Value #${target.refId}` : 'Value')] : found.result.map((one) => frame(one, target));
     }
     const step = Math.ceil(seconds);
     const parameters = { query: expr, start: String(request.range.from.unix()), end: String(to), step: String(step) };
@@ -77,8 +83,8 @@ export class Prometheus extends RuntimeDataSource<PrometheusQuery> {
   }
 }
 
-function expand(expr: string, seconds: number, request: DataQueryRequest<PrometheusQuery>): string {
-  const rate = Math.max(seconds + SCRAPE_SECONDS, 4 * SCRAPE_SECONDS);
+function expand(expr: string, seconds: number, scrape: number, request: DataQueryRequest<PrometheusQuery>): string {
+  const rate = Math.max(seconds + scrape, 4 * scrape);
   const ranged = expr
     .replaceAll('$__rate_interval', `${rate}s`)
     .replaceAll('$__interval', `${Math.ceil(seconds)}s`)
@@ -126,14 +132,14 @@ function frame(series: Series, target: PrometheusQuery): DataFrame {
   });
 }
 
-function table(series: Series[], refId: string): DataFrame {
+function table(series: Series[], refId: string, value: string): DataFrame {
   const labels = [...new Set(series.flatMap((one) => Object.keys(one.metric)))].sort();
   return toDataFrame({
     refId,
     fields: [
       { name: 'Time', type: FieldType.time, values: series.map((one) => (one.value?.[0] ?? 0) * 1000) },
       ...labels.map((label) => ({ name: label, type: FieldType.string, values: series.map((one) => one.metric[label] ?? '') })),
-      { name: 'Value', type: FieldType.number, config: {}, values: series.map((one) => number(one.value?.[1] ?? 'NaN')) },
+      { name: value, type: FieldType.number, config: {}, values: series.map((one) => number(one.value?.[1] ?? 'NaN')) },
     ],
   });
 }
@@ -149,6 +155,13 @@ function legend(format: string | undefined, labels: Labels): string {
   const { __name__: name = '', ...rest } = labels;
   const text = Object.entries(rest).map(([key, value]) => `${key}="${value}"`);
   return text.length ? `${name}{${text.join(', ')}}` : name || 'Value';
+}
+
+// One line of a query's result as Grafana hands it to a variable's regex.
+function line({ metric, value }: Series): string {
+  const { __name__: name = '', ...labels } = metric;
+  const text = Object.entries(labels).map(([key, one]) => `${key}="${one}"`);
+  return `${name}{${text.join(',')}} ${value?.[1]} ${(value?.[0] ?? 0) * 1000}`;
 }
 
 function number(text: string): number {

@@ -5,6 +5,7 @@ import { HeatmapPanel } from './panels/heatmap';
 import { TablePanel } from './panels/table';
 import { TextPanel } from './panels/text';
 import { TimeSeriesPanel } from './panels/timeseries';
+import { XYPanel } from './panels/xy';
 import { BarGaugePanel, StatPanel } from './panels/values';
 
 const PANELS: Record<string, unknown> = {
@@ -14,6 +15,7 @@ const PANELS: Record<string, unknown> = {
   table: TablePanel,
   heatmap: HeatmapPanel,
   text: TextPanel,
+  xychart: XYPanel,
 };
 
 // Drawing options of a panel kind's own; each is taken as it stands.
@@ -25,6 +27,7 @@ const CUSTOM: Record<string, string[]> = {
   ],
   table: ['align', 'cellOptions', 'width', 'minWidth', 'filterable', 'hidden', 'inspect', 'displayMode', 'hideFrom', 'wrapText', 'footer'],
   heatmap: ['scaleDistribution', 'hideFrom'],
+  xychart: ['show', 'lineWidth', 'fillOpacity', 'axisPlacement', 'pointSize', 'lineStyle'],
 };
 
 export function register(): void {

@@ -28,6 +28,14 @@ class Producer:
     kept: frozenset[str] = frozenset()
 
 
+def _dashboards(settings: Settings) -> Mapping[str, str]:
+    # Dashboards alone need grafanalib, which is not installed with the sidecar.
+    from .dashboards.files import dashboard_files  # noqa: PLC0415  # see above
+
+    return dashboard_files(settings)
+
+
 PRODUCERS: tuple[Producer, ...] = (
     Producer("alerts", rule_files, frozenset({"README.md", "alertmanager.example.yml", "runbooks", "tests"})),
+    Producer("dashboards", _dashboards, frozenset({"README.md", "kustomization.yaml", "preview"})),
 )

@@ -25,6 +25,7 @@ interface Options {
   displayMode?: BarGaugeDisplayMode;
   namePlacement?: BarGaugeNamePlacement;
   valueMode?: BarGaugeValueMode;
+  maxVizHeight?: number;
 }
 
 type Draw = (options: Options, value: FieldDisplay, size: { width: number; height: number }, all: FieldDisplay[]) => React.JSX.Element;
@@ -91,6 +92,7 @@ export const BarGaugePanel = panelOf('bargauge', (options, value, size) => (
     theme={config.theme2}
     itemSpacing={8}
     lcdCellWidth={8}
-    {...size}
+    width={size.width}
+    height={Math.min(size.height, options.maxVizHeight ?? size.height)}
   />
 ));

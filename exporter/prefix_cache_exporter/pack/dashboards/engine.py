@@ -14,7 +14,7 @@ from .layout import Cell, Section
 from .panels import BAD, GOOD, PLAIN, WARN, Column, Line
 from .reading import Reader, ratio_of, summed
 from .variables import release_variables
-from .wording import caveat_words, state_words, withheld_words
+from .wording import caveat_words, state_words
 
 if TYPE_CHECKING:
     from prefix_cache_exporter.pack.names import Names
@@ -63,18 +63,30 @@ def _trust(reader: Reader) -> tuple[Cell, ...]:
     missing = (
         Column("Source", label="source", width=140),
         Column("Measure", label="measure", width=220),
-        Column("Why it is withheld", label="reason", mappings=(panels.value_map(withheld_words()),)),
+        Column("Why it is withheld", label="reason"),
         Column("Pods", f"count by (source, measure, reason) ({reader.raw(withheld)})", width=70),
     )
     coverage = panels.ratio_tile(
         ratio_of("engine_coverage"), *reader.sides("engine_coverage"), ((None, BAD), (0.5, WARN), (0.9, GOOD))
     )
     return (
-        Cell(panels.table("Engines and their metric maps", engines, "Which vLLM is read through which map."), 12, 7),
-        Cell(panels.table("State of the maps", states, "Only a verified map yields numbers without a question mark."), 8, 7),
-        Cell(coverage, 4, 7),
-        Cell(panels.table("Caveats in force", caveats, "What to keep in mind beside these numbers. Empty is good."), 14, 7),
-        Cell(panels.table("Withheld measures", missing, "Numbers that this page does not give, rather than giving 0."), 10, 7),
+        Cell(panels.table("Engines and their metric maps", engines, "Which vLLM is read through which map."), 9, 7),
+        Cell(
+            panels.table("State of the maps", states, "Only a verified map yields numbers without a question mark."),
+            8,
+            7,
+        ),
+        Cell(coverage, 8, 7),
+        Cell(
+            panels.table("Caveats in force", caveats, "What to keep in mind beside these numbers. Empty is good."),
+            14,
+            7,
+        ),
+        Cell(
+            panels.table("Withheld measures", missing, "Numbers that this page does not give, rather than giving 0."),
+            10,
+            7,
+        ),
     )
 
 
@@ -106,7 +118,11 @@ def _lookups(reader: Reader) -> tuple[Cell, ...]:
         Cell(panels.over_time("Tokens behind the ratios", sides, about, unit="tokens/s"), 8, 8),
         Cell(
             panels.over_time(
-                "Cached tokens by tier", tiers, "Where cached tokens were held when requests were admitted.", unit="tokens/s", stacked=True
+                "Cached tokens by tier",
+                tiers,
+                "Where cached tokens were held when requests were admitted.",
+                unit="tokens/s",
+                stacked=True,
             ),
             8,
             8,
@@ -117,7 +133,6 @@ def _lookups(reader: Reader) -> tuple[Cell, ...]:
                 reasons,
                 "Prompt tokens of intervals whose cached tokens cannot be trusted or are not reported.",
                 unit="tokens/s",
-                interval=reader.scrape,
             ),
             8,
             8,
@@ -141,7 +156,8 @@ def _occupancy(reader: Reader) -> tuple[Cell, ...]:
         Line(f"sum({reader.raw(capacity)})", "tokens that all KV caches hold"),
     )
     about_usage = (
-        "Share of KV blocks held by running requests: blocks held divided by all blocks of an engine. Cached blocks that "
+        "Share of KV blocks held by running requests: blocks held divided by all blocks of an engine. Cached "
+        "blocks that "
         "nobody references count as free, so a full cache at rest shows 0."
     )
     about_preempted = (
@@ -152,21 +168,46 @@ def _occupancy(reader: Reader) -> tuple[Cell, ...]:
         Cell(panels.over_time("KV usage", occupancy, about_usage, unit="ratio"), 8, 8),
         Cell(panels.over_time("Requests running and waiting", waiting, "Depth of the queue.", unit="count"), 8, 8),
         Cell(
-            panels.over_time("Preemptions per finished request", (Line(preempted, _NAMED),), about_preempted, unit="ratio", highest=None), 5, 8
+            panels.over_time(
+                "Preemptions per finished request",
+                (Line(preempted, _NAMED),),
+                about_preempted,
+                unit="ratio",
+                highest=None,
+            ),
+            5,
+            8,
         ),
-        Cell(panels.tile("Blocks", numbers, "Size of a KV block and capacity of the caches.", unit="tokens", steps=((None, PLAIN),)), 3, 8),
+        Cell(
+            panels.tile(
+                "Blocks",
+                numbers,
+                "Size of a KV block and capacity of the caches.",
+                unit="tokens",
+                steps=((None, PLAIN),),
+            ),
+            3,
+            8,
+        ),
     )
 
 
 def _evictions(reader: Reader) -> tuple[Cell, ...]:
-    sampled = "Sampled by vLLM, 1 % of blocks unless configured otherwise; any re-allocation of a block counts, not only evictions of cached ones."
+    sampled = (
+        "Sampled by vLLM, 1 % of blocks unless configured otherwise; any re-allocation of a block counts, not "
+        "only evictions of cached ones."
+    )
     titles = (
         ("block_idle_before_evict_seconds", "Idle before eviction"),
         ("block_lifetime_seconds", "Block lifetime"),
         ("block_reuse_gap_seconds", "Gap between two uses"),
     )
     cells = [
-        Cell(panels.heatmap(title, reader.spread(ENGINE[id_]), f"{ENGINE[id_].help} {sampled}", unit="seconds", interval="1m"), 8, 9)
+        Cell(
+            panels.heatmap(title, reader.spread(ENGINE[id_]), f"{ENGINE[id_].help} {sampled}", unit="seconds"),
+            8,
+            9,
+        )
         for id_, title in titles
     ]
     return tuple(cells)
@@ -180,18 +221,43 @@ def _latency(reader: Reader) -> tuple[Cell, ...]:
     about = "Work that caching did not save: prompt tokens computed in prefill, beside tokens generated."
     cells = [Cell(panels.over_time("Computed tokens", computed, about, unit="tokens/s"), 8, 9)]
     ttft = ENGINE["time_to_first_token_seconds"]
-    cells.append(Cell(panels.heatmap("Time to first token", reader.spread(ttft), ttft.help, unit="seconds", interval="1m"), 8, 9))
+    cells.append(Cell(panels.heatmap("Time to first token", reader.spread(ttft), ttft.help, unit="seconds"), 8, 9))
     lines = [
         Line(f"{reader.mean(ENGINE[id_])}", title)
-        for id_, title in (("queue_seconds", "queue"), ("prefill_seconds", "prefill"), ("time_to_first_token_seconds", "first token"))
+        for id_, title in (
+            ("queue_seconds", "queue"),
+            ("prefill_seconds", "prefill"),
+            ("time_to_first_token_seconds", "first token"),
+        )
     ]
-    about = "Mean seconds per request: seconds observed divided by requests observed (in the denominator: requests that reached that phase)."
-    cells.append(Cell(panels.over_time("Where the time to the first token goes", lines, about, unit="seconds", interval=reader.scrape), 8, 9))
-    quantiles = [Line(reader.quantile(share, ENGINE["request_seconds"]), f"P{share * 100:.0f} request") for share in (0.5, 0.95)]
-    quantiles += [Line(reader.quantile(share, ENGINE["inter_token_seconds"]), f"P{share * 100:.0f} between tokens") for share in (0.5, 0.95)]
-    quantiles.append(Line(f"sum(rate({reader.raw(ENGINE['request_seconds'], part='_count')}[$__rate_interval]))", "requests", "requests/s"))
-    about = "Quantiles of whole requests and between tokens, from vLLM's own buckets, with the number of requests behind them."
-    panel = panels.over_time("Request and inter-token latency", quantiles, about, unit="seconds", interval=reader.scrape)
+    about = (
+        "Mean seconds per request: seconds observed divided by requests observed (in the denominator: requests "
+        "that reached that phase)."
+    )
+    cells.append(
+        Cell(
+            panels.over_time("Where the time to the first token goes", lines, about, unit="seconds"),
+            8,
+            9,
+        )
+    )
+    quantiles = [
+        Line(reader.quantile(share, ENGINE["request_seconds"]), f"P{share * 100:.0f} request") for share in (0.5, 0.95)
+    ]
+    quantiles += [
+        Line(reader.quantile(share, ENGINE["inter_token_seconds"]), f"P{share * 100:.0f} between tokens")
+        for share in (0.5, 0.95)
+    ]
+    quantiles.append(
+        Line(
+            f"sum(rate({reader.raw(ENGINE['request_seconds'], part='_count')}[$__rate_interval]))",
+            "requests",
+            "requests/s",
+        )
+    )
+    about = (
+        "Quantiles of whole requests and between tokens, from vLLM's own buckets, with the number of requests "
+        "behind them."
+    )
+    panel = panels.over_time("Request and inter-token latency", quantiles, about, unit="seconds")
     return (*cells, Cell(panel, 24, 8))
-
-

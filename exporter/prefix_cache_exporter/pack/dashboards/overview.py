@@ -38,7 +38,8 @@ TILES = (
     ("usage_net_input_cost", _COST),
     ("usage_request_coverage", _COVERAGE),
 )
-"""The ratios of now. Blue ones are no judgement: what is high depends on the prompts; alerts compare with a baseline."""
+"""The ratios of now. Blue ones are no judgement: what is high depends on the prompts; alerts compare with a "
+"baseline."""
 
 
 def make(names: Names) -> str:
@@ -46,12 +47,12 @@ def make(names: Names) -> str:
     reader = Reader(names)
     now = Section("Now: each ratio with both of its sides", tuple(_tile(reader, id_, steps) for id_, steps in TILES))
     which = Section("Which template revision", (*_lines(reader), Cell(_revisions(reader), 24, 9)))
-    trouble = Section("What needs a look", (Cell(_alerts(names), 12, 8), Cell(_sources(reader), 12, 8)))
+    trouble = Section("What needs a look", (Cell(_alerts(), 12, 8), Cell(_sources(reader), 12, 8)))
     return board(names, QUESTION, release_variables(names), (now, trouble, which))
 
 
 def _tile(reader: Reader, id_: str, steps: tuple[tuple[float | None, str], ...]) -> Cell:
-    return Cell(panels.ratio_tile(ratio_of(id_), *reader.sides(id_), steps), 4, 7)
+    return Cell(panels.ratio_tile(ratio_of(id_), *reader.sides(id_), steps), 8, 4)
 
 
 def _lines(reader: Reader) -> tuple[Cell, ...]:
@@ -70,8 +71,8 @@ def _lines(reader: Reader) -> tuple[Cell, ...]:
         panel.overrides.append(_dashed("B"))
         cells.append(Cell(panel, 12, 9))
     effectiveness = ratio_of("usage_eligible_prefix")
-    lines = (Line(reader.ratio(effectiveness.id), "{{template}} {{template_revision}} ({{model}}, {{source}})"),)
-    panel = panels.over_time(effectiveness.title, lines, panels.about_ratio(effectiveness), unit="ratio")
+    one = Line(reader.ratio(effectiveness.id), "{{template}} {{template_revision}} ({{model}}, {{source}})")
+    panel = panels.over_time(effectiveness.title, (one,), panels.about_ratio(effectiveness), unit="ratio")
     traffic = (
         Line(reader.rate("engine", "prompt_tokens", _BY), "engine: {{template}} {{template_revision}} ({{model}})"),
         Line(reader.rate("usage", "prompt_tokens", _BY), "usage: {{template}} {{template_revision}} ({{model}})"),
@@ -92,7 +93,11 @@ def _revisions(reader: Reader) -> Visual:
         Column("Model", label="model"),
         Column("Template", label="template"),
         Column("Revision", label="template_revision"),
-        Column("First traffic", grouped(f"{reader.recorded(releases.first_traffic(reader.names))} * 1000"), unit="timestamp"),
+        Column(
+            "First traffic",
+            grouped(f"{reader.recorded(releases.first_traffic(reader.names))} * 1000"),
+            unit="timestamp",
+        ),
         Column("Engine ratio", reader.sides("engine_population_hit", keys, window).quotient, unit="ratio"),
         Column("Engine prompt tokens", reader.rate("engine", "prompt_tokens", keys, window), unit="tokens/s"),
         Column("Expected (engine)", grouped(reader.derived("engine_population_hit", "ratio_expected")), unit="ratio"),
@@ -102,14 +107,16 @@ def _revisions(reader: Reader) -> Visual:
         Column("Eligible tokens", reader.rate("usage", "eligible_tokens", keys, window), unit="tokens/s"),
     )
     about = (
-        f"Template revisions with traffic, over the last {window}. Ratios are cached over all prompt tokens of each plane "
-        "(in the denominator: every prompt token whose cached share is known; not in it: those that cannot be known), and "
+        f"Template revisions with traffic, over the last {window}. Ratios are cached over all prompt tokens of "
+        "each plane "
+        "(in the denominator: every prompt token whose cached share is known; not in it: those that cannot be "
+        "known), and "
         "cached over eligible prefix tokens; the denominator stands beside each."
     )
     return panels.table("Revisions side by side", columns, about, sort="First traffic")
 
 
-def _alerts(names: Names) -> Visual:
+def _alerts() -> Visual:
     columns = (
         Column("Alert", label="alertname"),
         Column("Severity", label="severity", width=90),
@@ -124,10 +131,11 @@ def _alerts(names: Names) -> Visual:
 def _sources(reader: Reader) -> Visual:
     names = reader.names
     up, all_ = reader.recorded(exporter.engines_up(names)), reader.recorded(exporter.engines(names))
-    lines = (
-        Line(f"sum by (source) ({up}) / sum by (source) ({all_} > 0)", "{{source}}"),
+    lines = (Line(f"sum by (source) ({up}) / sum by (source) ({all_} > 0)", "{{source}}"),)
+    about = (
+        "Engines whose last poll gave a whole page, divided by all engines polled (none is left out of the "
+        "denominator)."
     )
-    about = "Engines whose last poll gave a whole page, divided by all engines polled (none is left out of the denominator)."
     return panels.bars("Engines up", lines, about, unit="ratio", highest=1)
 
 

@@ -75,7 +75,7 @@ def tile(
         "textMode": "value_and_name" if len(lines) > 1 else "auto",
         "wideLayout": True,
     }
-    defaults = {
+    defaults: dict[str, Any] = {
         "unit": UNITS[unit],
         "noValue": NO_TRAFFIC,
         "color": {"mode": "thresholds"},
@@ -88,15 +88,21 @@ def tile(
     return _visual("stat", title, targets, about, options=options, defaults=defaults, overrides=_units(lines, unit))
 
 
-def ratio_tile(ratio: Ratio, quotient: str, numerator: str, denominator: str, steps: Sequence[tuple[float | None, str]]) -> Visual:
+def ratio_tile(
+    ratio: Ratio, quotient: str, numerator: str, denominator: str, steps: Sequence[tuple[float | None, str]]
+) -> Visual:
     """A ratio of now with its numerator and denominator beside it."""
     unit = sides_unit(ratio)
     scale = 3600 if unit == "currency/h" else 1
     per_hour = f" * {scale}" if scale > 1 else ""
     lines = (
         Line(quotient, "ratio"),
-        Line(f"{queries.grouped(numerator)}{per_hour}", f"out of it: {_side(ratio, ratio.numerator)}", unit),
-        Line(f"{queries.grouped(denominator)}{per_hour}", f"all: {_side(ratio, ratio.denominator)}", unit),
+        Line(f"{queries.grouped(numerator)}{per_hour}", _side(ratio.numerator), unit),
+        Line(
+            f"{queries.grouped(denominator)}{per_hour}",
+            f"out of {_side(ratio.denominator)}" if len(ratio.denominator) == 1 else "out of all",
+            unit,
+        ),
     )
     panel = tile(ratio.title, lines, about_ratio(ratio), unit="ratio", steps=steps, decimals=1, orientation="vertical")
     for ref in ("B", "C"):
@@ -114,7 +120,6 @@ def over_time(
     highest: float | None = None,
     lowest: float | None = 0,
     legend: str = "list",
-    interval: str | None = None,
     overrides: Iterable[Mapping[str, Any]] = (),
     calcs: Sequence[str] = (),
 ) -> Visual:
@@ -144,9 +149,7 @@ def over_time(
         "tooltip": {"mode": "multi", "sort": "desc"},
     }
     settings = [*_units(lines, unit), *map(dict, overrides)]
-    panel = _visual("timeseries", title, _targets(lines), about, options=options, defaults=defaults, overrides=settings)
-    panel.interval = interval
-    return panel
+    return _visual("timeseries", title, _targets(lines), about, options=options, defaults=defaults, overrides=settings)
 
 
 def bars(title: str, lines: Sequence[Line], about: str, *, unit: str, highest: float | None = None) -> Visual:
@@ -208,7 +211,9 @@ def table(title: str, columns: Sequence[Column], about: str, *, sort: str | None
     value_names = ["Value"] if len(values) == 1 else [f"Value #{_ref(place)}" for place in range(len(values))]
     names = dict(zip(value_names, (column.title for column in values), strict=True))
     labels = {column.label: column.title for column in columns if column.label}
-    order = {column.label or next(k for k, v in names.items() if v == column.title): at for at, column in enumerate(columns)}
+    order = {
+        column.label or next(k for k, v in names.items() if v == column.title): at for at, column in enumerate(columns)
+    }
     shown = list(order)
     transformations: list[dict[str, Any]] = [{"id": "merge", "options": {}}] if len(values) > 1 else []
     transformations += [
@@ -228,12 +233,19 @@ def table(title: str, columns: Sequence[Column], about: str, *, sort: str | None
     return panel
 
 
-def heatmap(title: str, expr: str, about: str, *, unit: str, interval: str | None = None) -> Visual:
+def heatmap(title: str, expr: str, about: str, *, unit: str) -> Visual:
     """How a histogram's observations spread over its buckets, over time."""
     options = {
         "calculate": False,
         "cellGap": 1,
-        "color": {"mode": "scheme", "scheme": "Blues", "steps": 64, "exponent": 0.5, "reverse": False, "fill": "dark-blue"},
+        "color": {
+            "mode": "scheme",
+            "scheme": "Blues",
+            "steps": 64,
+            "exponent": 0.5,
+            "reverse": False,
+            "fill": "dark-blue",
+        },
         "filterValues": {"le": 1e-9},
         "legend": {"show": True},
         "rowsFrame": {"layout": "auto"},
@@ -244,9 +256,7 @@ def heatmap(title: str, expr: str, about: str, *, unit: str, interval: str | Non
     }
     target = Query(expr=expr, refId="A", format="heatmap", legendFormat="{{le}}")
     defaults = {"noValue": NO_TRAFFIC, "unit": "short"}
-    panel = _visual("heatmap", title, [target], about, options=options, defaults=defaults)
-    panel.interval = interval
-    return panel
+    return _visual("heatmap", title, [target], about, options=options, defaults=defaults)
 
 
 def words(title: str, content: str) -> Visual:
@@ -256,7 +266,7 @@ def words(title: str, content: str) -> Visual:
 
 def about_ratio(ratio: Ratio) -> str:
     """What a ratio divides: in the denominator, and not in it."""
-    top, bottom = (_side(ratio, side) for side in (ratio.numerator, ratio.denominator))
+    top, bottom = (_side(side) for side in (ratio.numerator, ratio.denominator))
     return (
         f"{top} divided by {bottom}. In the denominator: {ratio.counted}. Not in it: {ratio.left_out}. "
         "Summed over pods first, divided last."
@@ -277,7 +287,8 @@ def thresholds(steps: Sequence[tuple[float | None, str]]) -> dict[str, Any]:
 def value_map(texts: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """Shows a value as words: value to text and colour."""
     options = {
-        value: {"text": text, "color": color, "index": place} for place, (value, (text, color)) in enumerate(texts.items())
+        value: {"text": text, "color": color, "index": place}
+        for place, (value, (text, color)) in enumerate(texts.items())
     }
     return {"type": "value", "options": options}
 
@@ -326,7 +337,7 @@ def _cell(column: Column) -> dict[str, Any]:
     return value_override(column.title, *properties)
 
 
-def _side(ratio: Ratio, ids: Sequence[str]) -> str:
+def _side(ids: Sequence[str]) -> str:
     return " + ".join(id_.replace("_", " ") for id_ in ids)
 
 

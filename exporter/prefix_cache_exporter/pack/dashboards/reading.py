@@ -1,4 +1,4 @@
-"""What the dashboards ask: recorded series where one exists, narrowed by the reader's variables, summed before divided."""
+"""What the dashboards ask: recorded series where one exists, narrowed by variables, summed before divided."""
 
 from __future__ import annotations
 
@@ -31,28 +31,34 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Builds expressions for one pack file."""
+    """Builds expressions for one pack file.
+
+    Attributes:
+        names: names of recorded series.
+        namespaces: whether the dashboard has a variable for namespaces.
+    """
 
     names: Names
+    namespaces: bool = False
+
+    @property
+    def narrowed(self) -> tuple[str, ...]:
+        """Labels that the reader's variables choose."""
+        return (*RELEASE, NAMESPACE) if self.namespaces else RELEASE
 
     @property
     def short(self) -> Duration:
         """The window of "now"."""
         return self.names.settings.windows.short
 
-    @property
-    def scrape(self) -> str:
-        """Panels that read counters themselves never look closer than two scrapes."""
-        return str(self.names.settings.interval)
-
     def recorded(self, series: Series, *matchers: str) -> str:
         """A recorded series, narrowed by every variable whose label it has."""
-        return queries.select(series.name, *chosen((*RELEASE, NAMESPACE), series.labels), *matchers)
+        return queries.select(series.name, *chosen(self.narrowed, series.labels), *matchers)
 
     def raw(self, family: Family, *matchers: str, part: str = "") -> str:
         """A family of the exporter's page, narrowed likewise, and by the pack file's selector."""
         name = f"{family.name}{part}" if part else family.series_name
-        return queries.select(name, self.names.settings.selector, *chosen((*RELEASE, NAMESPACE), family.labels), *matchers)
+        return queries.select(name, self.names.settings.selector, *chosen(self.narrowed, family.labels), *matchers)
 
     def rated(self, family: Family, *matchers: str, part: str = "") -> str:
         """Per-second increase of a family that no rule records at these labels."""
@@ -103,9 +109,9 @@ class Reader:
         count = f"sum(increase({self.raw(family, *matchers, part='_count')}[{RATE}]))"
         return f"{buckets} and on () ({count} > 0)"
 
-    def zero_where(self, expr: str, base: str, by: Iterable[str] = ()) -> str:
-        """A count of bad things: 0 where its base metric exists and nothing bad was counted, absent where it does not."""
-        return f"{expr} or {summed(by, base)} * 0"
+    def zero_where(self, expr: str, base: str, label: str) -> str:
+        """A count of bad things: 0 where its base metric exists and nothing bad was counted, else absent."""
+        return f'{expr} or on () label_replace({summed((), base)} * 0, "{label}", "none", "", "")'
 
 
 def summed(by: Iterable[str], expr: str) -> str:

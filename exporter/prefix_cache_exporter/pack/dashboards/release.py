@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prefix_cache_exporter.measures import ENGINE, USAGE
+from prefix_cache_exporter.measures import EXPORTER, USAGE
 from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.alerts import dashboards as uids
+from prefix_cache_exporter.pack.names import families
 from prefix_cache_exporter.pack.records import fingerprints, releases
 
 from . import panels
 from .board import Question, board
 from .layout import Cell, Section
-from .panels import BAD, GOOD, NO_TRAFFIC, PLAIN, UNITS, WARN, Column, Line
+from .panels import NO_TRAFFIC, PLAIN, UNITS, Column, Line
 from .reading import Reader, ratio_of
-from .shapes import Query, Visual, value_override
+from .shapes import Query, Visual, query_override, value_override
 from .variables import by_label, datasource, from_result
 
 if TYPE_CHECKING:
@@ -45,11 +46,10 @@ def make(names: Names) -> str:
 
 def variables(names: Names) -> list[Template]:
     """Source, model and template, then two revisions: the newest, and the newest of the others."""
-    from prefix_cache_exporter.measures import EXPORTER
-
     family = EXPORTER["release_first_traffic_timestamp_seconds"]
-    labels = ("source", "model", "template")
-    found = [datasource(), *(by_label(names, label, family, labels[:place]) for place, label in enumerate(labels))]
+    found = [datasource(), by_label(names, "source", family, ()), by_label(names, "model", family, ("source",))]
+    # One template: the revisions of two have nothing to do with each other.
+    found.append(by_label(names, "template", family, ("source", "model"), several=False))
     age, regex = releases.age(names), '/template_revision="([^"]+)"/'
     single = f'{_NARROW},template_revision!~"mixed|other|"'
     newest = f"sort(min by (template_revision) ({age}{{{single}}}))"
@@ -63,8 +63,6 @@ def variables(names: Names) -> list[Template]:
 
 def _sides(names: Names, plane: str, id_: str, revision: str) -> tuple[str, str, str]:
     """A recorded ratio of one revision over the reader's selection, with both sides."""
-    from prefix_cache_exporter.pack.names import families
-
     ratio = ratio_of(id_)
     sides = []
     for side in (ratio.numerator, ratio.denominator):
@@ -80,8 +78,13 @@ def _aligned(names: Names, plane: str, id_: str) -> Cell:
     for place, (title, revision) in enumerate((("old", OLD), ("new", NEW))):
         when = f"max({age}{{{_NARROW},{revision}}})"
         targets.append(Query(expr=when, refId=f"X{place}", legendFormat=f"age of {title}"))
-        targets.append(Query(expr=_sides(names, plane, id_, revision)[0], refId=f"Y{place}", legendFormat=f"{title} revision"))
-    about = f"{panels.about_ratio(ratio)} Both revisions begin at the left edge: the axis is time since the first traffic of each."
+        targets.append(
+            Query(expr=_sides(names, plane, id_, revision)[0], refId=f"Y{place}", legendFormat=f"{title} revision")
+        )
+    about = (
+        f"{panels.about_ratio(ratio)} Both revisions begin at the left edge: the axis is time since the first "
+        "traffic of each."
+    )
     description = f"{about}\n\nReads {', '.join(f'`{name}`' for name in panels.reads(t.expr for t in targets))}"
     series = [_curve(title) for title in ("old", "new")]
     panel = Visual(
@@ -130,10 +133,14 @@ def _cold_tiles(names: Names, plane: str, id_: str) -> Cell:
         Line(quotient, "new revision now", "ratio"),
         Line(expected, "expected once warm", "ratio"),
         Line(f"max({releases.cold_window(names)}{{{_NARROW},{NEW}}})", "cold window predicted"),
-        Line(f"count_over_time(({cold})[{memory}:{interval}]) * {queries.number(interval.seconds)}", "cold window measured"),
+        Line(
+            f"count_over_time(({cold})[{memory}:{interval}]) * {queries.number(interval.seconds)}",
+            "cold window measured",
+        ),
     )
     about = (
-        f"{panels.about_ratio(ratio_of(id_))} Predicted: what the release says, else the pack file's default. Measured: "
+        f"{panels.about_ratio(ratio_of(id_))} Predicted: what the release says, else the pack file's default. "
+        "Measured: "
         f"how long the new revision has been below {float(warm):.0%} of what is expected of it, as far as "
         f"{memory} back."
     )
@@ -142,14 +149,18 @@ def _cold_tiles(names: Names, plane: str, id_: str) -> Cell:
 
 def _around(names: Names, plane: str, id_: str) -> Cell:
     lines = [
-        Line(_sides(names, plane, id_, revision)[0], f"{title} revision: ratio") for title, revision in (("old", OLD), ("new", NEW))
+        Line(_sides(names, plane, id_, revision)[0], f"{title} revision: ratio")
+        for title, revision in (("old", OLD), ("new", NEW))
     ]
     lines += [
         Line(_sides(names, plane, id_, revision)[2], f"{title} revision: prompt tokens", "tokens/s")
         for title, revision in (("old", OLD), ("new", NEW))
     ]
     ratio = ratio_of(id_)
-    about = f"{panels.about_ratio(ratio)} The denominators are drawn too (right axis): traffic moving from one revision to the other."
+    about = (
+        f"{panels.about_ratio(ratio)} The denominators are drawn too (right axis): traffic moving from one "
+        "revision to the other."
+    )
     panel = panels.over_time(f"{ratio.title} and traffic", lines, about, unit="ratio")
     for ref in ("C", "D"):
         panel.overrides.append(_right(ref))
@@ -205,8 +216,6 @@ def _latency(names: Names) -> tuple[Cell, ...]:
 
 
 def _pins(reader: Reader) -> Visual:
-    from prefix_cache_exporter.measures import EXPORTER
-
     info = EXPORTER["release_info"]
     labels = (*info.labels[:1], *info.labels[2:])
     selector = ",".join(filter(None, (reader.names.settings.selector, _NARROW, _BOTH)))
@@ -223,8 +232,6 @@ def _fixed(color: str) -> dict[str, str]:
 
 
 def _right(ref: str) -> dict[str, Any]:
-    from .shapes import query_override
-
     return query_override(
         ref,
         ("custom.axisPlacement", "right"),
@@ -232,5 +239,3 @@ def _right(ref: str) -> dict[str, Any]:
         ("custom.lineWidth", 1),
         ("max", None),
     )
-
-

@@ -1,4 +1,4 @@
-"""grafanalib's shapes, mended: what it writes stems from Grafana before 9, and Grafana 13 no longer provisions all of it.
+"""grafanalib's shapes, mended: what it writes stems from Grafana before 9, and newer ones do not take all of it.
 
 Thin subclasses only. Each keeps grafanalib's common part, sets `options` and `fieldConfig` in today's form (classic v1
 JSON, schemaVersion 39 as Grafana 10.3 writes it), and drops the keys that Grafana has forgotten.
@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import attr
 from grafanalib import core
 
 SCHEMA_VERSION = 39
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 """Every panel, target, variable and annotation reads the data source that the reader chose."""
 
+RATE_INTERVAL = "$__rate_interval"
+MIN_STEP = "1m"
+"""Queries that read counters themselves never look closer than at four scrapes of a minute (grafana/grafana#43720)."""
+
 _FORGOTTEN = frozenset({
     # panels
-    "cacheTimeout", "editable", "error", "height", "hideTimeOverride", "maxPerRow", "minSpan", "repeatDirection", "span",
+    "cacheTimeout", "editable", "error", "height", "hideTimeOverride", "maxPerRow", "minSpan", "repeatDirection",
+    "span",
     # targets
     "intervalFactor", "metric", "query", "step", "target",
     # variables
@@ -27,21 +31,20 @@ _FORGOTTEN = frozenset({
 })  # fmt: skip
 
 
-@attr.s(kw_only=True)
-class Query(core.Target):
+class Query(core.Target):  # type: ignore[misc]  # grafanalib has no types
     """A PromQL target."""
-
-    exemplar = attr.ib(default=False)
 
     def to_json_data(self) -> dict[str, Any]:
         """The target in today's form: a range or an instant, never both."""
         json: dict[str, Any] = super().to_json_data()
-        json |= {"datasource": DATASOURCE, "range": not self.instant, "exemplar": self.exemplar, "editorMode": "code"}
+        json |= {"datasource": DATASOURCE, "range": not self.instant, "exemplar": False, "editorMode": "code"}
+        if RATE_INTERVAL in self.expr:
+            # Grafana's rate interval is four times this, whatever scrape interval the data source was told.
+            json["interval"] = MIN_STEP
         return mended(json)
 
 
-@attr.s(kw_only=True)
-class Visual(core.Panel):
+class Visual(core.Panel):  # type: ignore[misc]  # grafanalib has no types
     """A panel of any kind.
 
     Attributes:
@@ -51,10 +54,20 @@ class Visual(core.Panel):
         overrides: `fieldConfig.overrides`.
     """
 
-    kind = attr.ib()
-    options = attr.ib(factory=dict)
-    defaults = attr.ib(factory=dict)
-    overrides = attr.ib(factory=list)
+    def __init__(
+        self,
+        *,
+        kind: str,
+        options: dict[str, Any] | None = None,
+        defaults: dict[str, Any] | None = None,
+        overrides: list[dict[str, Any]] | None = None,
+        **common: Any,
+    ) -> None:
+        super().__init__(**common)
+        self.kind = kind
+        self.options = options or {}
+        self.defaults = defaults or {}
+        self.overrides = overrides or []
 
     def to_json_data(self) -> dict[str, Any]:
         """The panel in today's form."""
@@ -68,8 +81,7 @@ class Visual(core.Panel):
         return mended(json)
 
 
-@attr.s(kw_only=True)
-class Row(core.RowPanel):
+class Row(core.RowPanel):  # type: ignore[misc]  # grafanalib has no types
     """A heading; its panels follow it, or lie in it where it is collapsed."""
 
     def to_json_data(self) -> dict[str, Any]:
@@ -84,8 +96,7 @@ class Row(core.RowPanel):
         }
 
 
-@attr.s(kw_only=True)
-class Variable(core.Template):
+class Variable(core.Template):  # type: ignore[misc]  # grafanalib has no types
     """A variable that asks Prometheus, anew with every change of the time range."""
 
     def to_json_data(self) -> dict[str, Any]:
@@ -98,8 +109,7 @@ class Variable(core.Template):
         return json
 
 
-@attr.s(kw_only=True)
-class Board(core.Dashboard):
+class Board(core.Dashboard):  # type: ignore[misc]  # grafanalib has no types
     """A dashboard."""
 
     def to_json_data(self) -> dict[str, Any]:

@@ -39,7 +39,9 @@ def datasource() -> Template:
     return Variable(name="datasource", label="Data source", query="prometheus", type="datasource", refresh=1)
 
 
-def by_label(names: Names, label: str, family: measures.Family, after: Iterable[str]) -> Template:
+def by_label(
+    names: Names, label: str, family: measures.Family, after: Iterable[str], *, several: bool = True
+) -> Template:
     """Values of one label on a family that the exporter emits, narrowed by the variables before it."""
     selector = queries.select(family.series_name, names.settings.selector, *chosen(after, family.labels))
     return Variable(
@@ -47,15 +49,17 @@ def by_label(names: Names, label: str, family: measures.Family, after: Iterable[
         label=_TITLES[label],
         query=f"label_values({selector}, {label})",
         refresh=REFRESH_ON_TIME_RANGE_CHANGE,
-        multi=True,
-        includeAll=True,
+        multi=several,
+        includeAll=several,
         # Not `.+`: traffic that nobody has named a release for has an empty label, and All means all.
-        allValue=".*",
+        allValue=".*" if several else None,
         sort=5,
     )
 
 
-def release_variables(names: Names, family: measures.Family | None = None, *, namespaces: bool = False) -> list[Template]:
+def release_variables(
+    names: Names, family: measures.Family | None = None, *, namespaces: bool = False
+) -> list[Template]:
     """Data source, source, model, template and revision, each narrowed by those before; namespaces where asked.
 
     `family` is what knows the values: the first traffic of releases by default, which both planes have.

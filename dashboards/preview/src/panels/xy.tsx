@@ -1,0 +1,91 @@
+// Grafana publishes no XY component, so this one is drawn here: curves of one field over another, both by name.
+import { DataFrame, Field, PanelProps, getFieldDisplayName } from '@grafana/data';
+import { config } from '@grafana/runtime';
+import { useEffect, useRef } from 'react';
+import { note } from './drawn';
+import { Empty } from './timeseries';
+
+const EDGE = { left: 56, right: 12, top: 8, bottom: 44 };
+
+interface Mapped {
+  name: { fixed: string };
+  x: { matcher: { options: string } };
+  y: { matcher: { options: string } };
+}
+
+interface Curve {
+  name: string;
+  x: Field;
+  y: Field;
+  points: Array<[number, number]>;
+  color: string;
+}
+
+export function XYPanel({ id, data, width, height, options, fieldConfig }: PanelProps<{ series: Mapped[] }>) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const curves = options.series.map((one) => curve(data.series, one)).filter((one): one is Curve => Boolean(one?.points.length));
+  note(id, 'xychart', curves.length);
+  useEffect(() => {
+    if (canvas.current && curves.length) {
+      draw(canvas.current, curves);
+    }
+  });
+  return curves.length ? <canvas ref={canvas} width={width} height={height} style={{ width, height }} /> : <Empty text={fieldConfig.defaults.noValue} />;
+}
+
+function curve(frames: DataFrame[], one: Mapped): Curve | undefined {
+  const [x, y] = [one.x, one.y].map(({ matcher }) => named(frames, matcher.options));
+  if (!x || !y) {
+    return undefined;
+  }
+  const points = x.values.map((value: number, place: number) => [value, y.values[place]] as [number, number]);
+  const real = points.filter(([left, right]: [number, number]) => Number.isFinite(left) && Number.isFinite(right));
+  const color = config.theme2.visualization.getColorByName(y.config.color?.fixedColor ?? 'blue');
+  return { name: one.name.fixed, x, y, points: real.sort((a: [number, number], b: [number, number]) => a[0] - b[0]), color };
+}
+
+function named(frames: DataFrame[], name: string): Field | undefined {
+  return frames.flatMap((frame) => frame.fields.filter((field) => getFieldDisplayName(field, frame, frames) === name))[0];
+}
+
+function draw(canvas: HTMLCanvasElement, curves: Curve[]): void {
+  const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+  const [wide, high] = [canvas.width - EDGE.left - EDGE.right, canvas.height - EDGE.top - EDGE.bottom];
+  const farthest = Math.max(...curves.flatMap((one) => one.points.map(([x]) => x)));
+  const highest = Math.max(...curves.map((one) => one.y.config.max ?? Math.max(...one.points.map(([, y]) => y))));
+  const place = ([x, y]: [number, number]): [number, number] => [EDGE.left + (x / farthest) * wide, EDGE.top + high - (y / highest) * high];
+  const { text, border } = config.theme2.colors;
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  context.font = '12px sans-serif';
+  for (let mark = 0; mark <= 5; mark++) {
+    const [x, y] = place([(farthest * mark) / 5, (highest * mark) / 5]);
+    context.strokeStyle = border.weak;
+    context.beginPath();
+    context.moveTo(EDGE.left, y);
+    context.lineTo(EDGE.left + wide, y);
+    context.moveTo(x, EDGE.top);
+    context.lineTo(x, EDGE.top + high);
+    context.stroke();
+    context.fillStyle = text.primary;
+    context.textAlign = 'right';
+    context.fillText(shown(curves[0].y, (highest * mark) / 5), EDGE.left - 6, y + 4);
+    context.textAlign = 'center';
+    context.fillText(shown(curves[0].x, (farthest * mark) / 5), Math.min(x, EDGE.left + wide - 24), EDGE.top + high + 16);
+  }
+  curves.forEach((one, index) => {
+    context.strokeStyle = context.fillStyle = one.color;
+    context.lineWidth = 2;
+    context.beginPath();
+    one.points.forEach((point) => context.lineTo(...place(point)));
+    context.stroke();
+    context.textAlign = 'left';
+    context.fillRect(EDGE.left + index * 140, canvas.height - 13, 14, 4);
+    context.fillStyle = text.primary;
+    context.fillText(one.name, EDGE.left + 20 + index * 140, canvas.height - 8);
+  });
+}
+
+function shown(field: Field, value: number): string {
+  const display = field.display?.(value);
+  return display ? `${display.prefix ?? ''}${display.text}${display.suffix ?? ''}` : String(value);
+}

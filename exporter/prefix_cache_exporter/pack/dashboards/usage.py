@@ -1,0 +1,215 @@
+"""Usage and cost: what do requests reuse, what does it cost, and how much of it is known?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prefix_cache_exporter.measures import USAGE
+from prefix_cache_exporter.pack.alerts import dashboards as uids
+
+from . import panels
+from .board import Question, board
+from .layout import Cell, Section
+from .panels import BAD, GOOD, PLAIN, WARN, Line
+from .reading import Reader, ratio_of, summed
+from .variables import release_variables
+
+if TYPE_CHECKING:
+    from prefix_cache_exporter.pack.names import Names
+
+QUESTION = Question(
+    uids.USAGE, "Usage and cost", "What do requests reuse, what does it cost, and how much of it is known?", hours=24
+)
+_HOUR = " * 3600"
+_COMPONENTS = "component"
+
+
+def make(names: Names) -> str:
+    """The dashboard."""
+    reader = Reader(names)
+    sections = (
+        Section("How much is known", _coverage(reader)),
+        Section("Tokens", _tokens(reader)),
+        Section("Cost", _cost(reader)),
+        Section("Latency by prompt length and cache state", _latency(reader)),
+        Section("Outcomes", _outcomes(reader)),
+    )
+    return board(names, QUESTION, release_variables(names, USAGE["requests"]), sections)
+
+
+def _coverage(reader: Reader) -> tuple[Cell, ...]:
+    steps = ((None, BAD), (0.5, WARN), (0.9, GOOD))
+    ids = ("usage_request_coverage", "usage_token_coverage", "usage_eligible_coverage")
+    tiles = [Cell(panels.ratio_tile(ratio_of(id_), *reader.sides(id_), steps), 8, 4) for id_ in ids]
+    quarantined = USAGE["quarantined_records"]
+    bad = reader.zero_where(summed(("reason",), reader.rated(quarantined)), reader.rated(USAGE["lines"]), "reason")
+    about = (
+        "Records per second that could not be decided and were not counted, by reason; 0 where logs are read and "
+        "all is well."
+    )
+    lines = (Line(bad, "{{reason}}"),)
+    panel = panels.over_time("Records quarantined", lines, about, unit="per second")
+    return (*tiles, Cell(panel, 24, 6))
+
+
+def _tokens(reader: Reader) -> tuple[Cell, ...]:
+    kinds = (
+        ("cached_prompt_tokens", "read from cache"),
+        ("written_prompt_tokens", "written to cache"),
+        ("uncached_prompt_tokens", "neither"),
+        ("unreported_prompt_tokens", "not reported"),
+    )
+    lines = [Line(reader.rate("usage", id_), title) for id_, title in kinds]
+    about = "Input tokens by what happened to them. The four add up to all input tokens whose number is known."
+    cells = [Cell(panels.over_time("Input tokens by kind", lines, about, unit="tokens/s", stacked=True), 12, 9)]
+    ttl = (
+        Line(f"sum by (ttl) ({reader.rated(USAGE['written_prompt_tokens'])})", "written for {{ttl}}"),
+        Line(reader.rate("usage", "cached_prompt_tokens"), "read"),
+    )
+    about = "Tokens written by time to live, beside tokens read: writes should be read back several times."
+    cells.append(Cell(panels.over_time("Written and read", ttl, about, unit="tokens/s"), 12, 9))
+    for id_, width in (("usage_population_hit", 8), ("usage_eligible_prefix", 8), ("usage_write_back", 8)):
+        ratio = ratio_of(id_)
+        lines = [Line(reader.sides(id_, ("model", "template")).quotient, "{{template}} ({{model}})")]
+        unit, highest = ("count", None) if id_ == "usage_write_back" else ("ratio", 1)
+        panel = panels.over_time(ratio.title, lines, panels.about_ratio(ratio), unit=unit, highest=highest)
+        cells.append(Cell(panel, width, 8))
+    return tuple(cells)
+
+
+def _cost(reader: Reader) -> tuple[Cell, ...]:
+    names, kept = reader.names, ("currency", _COMPONENTS)
+    parts = names.rate(USAGE["input_cost"], reader.short, kept=kept)
+    components = (Line(f"{summed(kept, reader.recorded(parts))}{_HOUR}", "input {{component}} ({{currency}})"),)
+    output = Line(f"{reader.rate('usage', 'output_cost', ('currency',))}{_HOUR}", "output ({{currency}})")
+    about = "Cost per hour of requests whose price is known, by component."
+    cells = [
+        Cell(panels.over_time("Cost per hour", (*components, output), about, unit="currency/h", stacked=True), 8, 9),
+    ]
+    paid, without = (reader.rate("usage", id_, ("currency",)) for id_ in ("input_cost", "counterfactual_input_cost"))
+    lines = (
+        Line(f"{paid}{_HOUR}", "paid for input ({{currency}})"),
+        Line(f"{without}{_HOUR}", "the same input without caching ({{currency}})"),
+    )
+    about = (
+        "What input cost, and what the same input would have cost without caching, per hour. Unpriced requests "
+        "are in neither."
+    )
+    cells.append(Cell(panels.over_time("Input cost with and without caching", lines, about, unit="currency/h"), 8, 9))
+    ratio = ratio_of("usage_net_input_cost")
+    line = Line(reader.sides("usage_net_input_cost", ("template",)).quotient, "{{template}} ({{currency}})")
+    about = f"{panels.about_ratio(ratio)} Above 1, caching costs more than it saves."
+    panel = panels.over_time(ratio.title, (line,), about, unit="ratio", highest=None)
+    del panel.defaults["max"]
+    cells.append(Cell(panel, 8, 9))
+    return (*cells, *_break_even(reader))
+
+
+def _break_even(reader: Reader) -> tuple[Cell, ...]:
+    """Reads per write that writing needs, (w - 1) / (1 - r), from what was paid per token against plain input."""
+    cost, kept = USAGE["input_cost"], ("currency", _COMPONENTS)
+    series = reader.names.rate(cost, reader.names.settings.windows.long, kept=kept)
+    long = reader.names.settings.windows.long
+
+    def paid(component: str) -> str:
+        return summed(("currency",), reader.recorded(series, f'component="{component}"'))
+
+    tokens = {
+        id_: reader.rate("usage", id_, window=long)
+        for id_ in ("uncached_prompt_tokens", "cached_prompt_tokens", "written_prompt_tokens")
+    }
+    plain = f"({paid('uncached')} / on () group_left () ({tokens['uncached_prompt_tokens']} > 0))"
+    write = f"(({paid('write')} / on () group_left () ({tokens['written_prompt_tokens']} > 0)) / {plain})"
+    read = f"(({paid('read')} / on () group_left () ({tokens['cached_prompt_tokens']} > 0)) / {plain})"
+    needed = f"({write} - 1) / (1 - {read} > 0)"
+    got = reader.sides("usage_write_back", window=long).quotient
+    lines = (
+        Line(needed, "reads per write needed ({{currency}})"),
+        Line(got, "reads per write seen"),
+        Line(write, "write multiplier w ({{currency}})"),
+        Line(read, "read multiplier r ({{currency}})"),
+    )
+    about = (
+        f"Over {long}: writing pays where the tokens read per token written exceed (w - 1) / (1 - r), with w and r the "
+        "prices paid per token written and read over that of plain input. Holds for full reads within the time to live "
+        "and 0 <= r < 1; partial hits and mixed lifetimes make it an estimate. Written tokens are the denominator of "
+        "what was seen; providers that write without reporting it are not in it."
+    )
+    unpriced = reader.zero_where(
+        summed(("reason",), reader.rated(USAGE["unpriced_requests"])), reader.rated(USAGE["priced_requests"]), "reason"
+    )
+    about_unpriced = (
+        "Requests per second whose cost is not known, by reason. Their tokens are counted; their cost is not."
+    )
+    return (
+        Cell(panels.tile("Break-even", lines, about, unit="count", steps=((None, PLAIN),), decimals=2), 12, 6),
+        Cell(
+            panels.over_time(
+                "Requests without a price",
+                (Line(unpriced, "{{reason}}"),),
+                about_unpriced,
+                unit="requests/s",
+            ),
+            12,
+            6,
+        ),
+    )
+
+
+def _latency(reader: Reader) -> tuple[Cell, ...]:
+    ttft = USAGE["time_to_first_token_seconds"]
+    by = ("prompt_band", "cache_state")
+    quantiles = (
+        Line(reader.quantile(0.5, ttft, by), "P50 {{prompt_band}} {{cache_state}}"),
+        Line(reader.quantile(0.95, ttft, by), "P95 {{prompt_band}} {{cache_state}}"),
+    )
+    about = (
+        "Time to the first content fragment by prompt length and cache state; the number of requests behind it "
+        "stands beside."
+    )
+    counts = (
+        Line(
+            f"sum by (prompt_band, cache_state) (increase({reader.raw(ttft, part='_count')}[$__rate_interval]))",
+            "{{prompt_band}} {{cache_state}}",
+        ),
+    )
+    samples = (
+        "Requests with a time to first token in each step of the panel beside. A quantile of few requests says little."
+    )
+    return (
+        Cell(panels.over_time("Time to first token", quantiles, about, unit="seconds"), 12, 9),
+        Cell(
+            panels.over_time("Requests behind those quantiles", counts, samples, unit="count", stacked=True),
+            6,
+            9,
+        ),
+        Cell(
+            panels.heatmap("Time to first token, all requests", reader.spread(ttft), ttft.help, unit="seconds"),
+            6,
+            9,
+        ),
+    )
+
+
+def _outcomes(reader: Reader) -> tuple[Cell, ...]:
+    requests = (
+        Line(f"sum by (status, attempt) ({reader.rated(USAGE['requests'])})", "{{status}}, {{attempt}} attempt"),
+    )
+    tokens = (
+        Line(f"sum by (status, attempt) ({reader.rated(USAGE['prompt_tokens'])})", "{{status}}, {{attempt}} attempt"),
+    )
+    about = (
+        "Failed, cancelled and retried requests keep their tokens and cost apart; a retry that reached the "
+        "provider was paid for again."
+    )
+    cost = (
+        Line(
+            f"sum by (status, attempt, currency) ({reader.rated(USAGE['input_cost'])}){_HOUR}",
+            "{{status}}, {{attempt}} attempt ({{currency}})",
+        ),
+    )
+    return (
+        Cell(panels.over_time("Requests by outcome", requests, about, unit="requests/s"), 8, 8),
+        Cell(panels.over_time("Input tokens by outcome", tokens, about, unit="tokens/s"), 8, 8),
+        Cell(panels.over_time("Input cost by outcome", cost, about, unit="currency/h"), 8, 8),
+    )
