@@ -10,7 +10,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
 
 demo:  ## the whole story on one machine, without a GPU (DEMO_SECONDS ends it)
-	@scripts/setup runtime
+	@scripts/setup runtime --optional prometheus prometheus-alertmanager
 	@$(BIN)/prefix-cache-exporter demo
 
 test:  ## every test, with branch coverage of the package

@@ -168,7 +168,7 @@ def _engine(folder: Path, template: str, address: str) -> dict[str, Any]:
         "name": sources(template)["engine"],
         "url": address,
         "poll_seconds": 1,
-        "timeout_seconds": 1,
+        "timeout_seconds": 3,
         "release": {"file": str(release_file(folder, template))},
     }
 
