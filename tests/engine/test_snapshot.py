@@ -32,7 +32,6 @@ SNAPSHOTS = st.builds(
     st.dictionaries(KEYS, st.floats(0, 1e9) | st.just(math.inf), max_size=2),
     st.dictionaries(KEYS, st.frozensets(TEXT, max_size=2), max_size=2),
     st.booleans(),
-    st.booleans(),
 )
 
 

@@ -140,3 +140,9 @@ def test_an_excerpt_says_nothing_about_the_release():
     answer = apply("0.32.0", excerpt)
     assert answer["totals"] == {"lookup_tokens": 5}
     assert answer["state"] == "mismatch"
+
+
+def test_a_page_of_something_else_has_nothing():
+    answer = apply("0.32.0", b"go_goroutines 5\n")
+    assert (answer["state"], answer["engines"], answer["totals"]) == ("mismatch", {}, {})
+    assert answer["withheld"]["prompt_tokens"] == "missing"

@@ -154,7 +154,7 @@ class _Interval:
             key: frozenset(measure for measure, reason in reasons.items() if reason != "no_series")
             for key, reasons in reading.engine_withheld.items()
         }
-        snapshot = Snapshot(sources, states, in_flight, lost, lazy=self._plan.lazy)
+        snapshot = Snapshot(sources, states, in_flight, lost)
         active = {id_ for delta in self._engines.values() for id_ in delta.caveats}
         delta = Delta(
             self._engines,
@@ -226,11 +226,8 @@ class _Interval:
         previous = self._previous
         if restarted or previous is None or previous.origin:
             return True
-        source = previous.sources.get(measure)
-        if source == self._sources[measure] and measure not in previous.lost.get(key, ()):
-            return True
-        # Nothing was counted before its first series appears, if that is how this page's series appear.
-        if source is None and previous.lazy and self._plan.lazy:
+        same = previous.sources.get(measure) == self._sources[measure]
+        if same and measure not in previous.lost.get(key, ()):
             return True
         self._engines[key].withheld[measure] = "no_baseline"
         return False
@@ -330,7 +327,10 @@ class _Interval:
 
 
 def _source(plan: Plan, reading: Reading, measure: str) -> str | None:
-    """What a measure is counted from: where that changes, the values before and after cannot be compared."""
+    """What a measure is counted from: where that changes, the values before and after cannot be compared.
+
+    A measure that has no series yet is counted from where its series will be: they begin at 0.
+    """
     if reading.withheld.get(measure) not in (None, "no_series"):
         return None
     entry = plan.dialect.entries.get(measure) or plan.dialect.evidence.get(measure)

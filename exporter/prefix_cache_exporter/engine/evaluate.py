@@ -193,8 +193,7 @@ class Evaluator:
 
     def _learn_start(self, family: str, labels: Mapping[str, str]) -> Iterator[_Slot]:
         for entry in self._targets(family):
-            if entry.kind in ("counter", "histogram"):
-                yield from self._slot(entry, family, labels, "")
+            yield from self._slot(entry, family, labels, "")
 
     def _targets(self, family: str) -> tuple[Entry, ...]:
         return self._plan.targets[family] if self._plan else ()
@@ -315,6 +314,7 @@ def _withheld(plan: Plan, page: Page) -> Iterator[tuple[str, str]]:
 def _settle_gauges(plan: Plan, gathered: _Gathered, settled: _Settled) -> None:
     gauges, withheld = settled.gauges, settled.withheld
     beside: defaultdict[tuple[str, EngineKey, str], list[float]] = defaultdict(list)
+    splits: defaultdict[tuple[EngineKey, str], dict[str, float]] = defaultdict(dict)
     for (measure, group, by), values in gathered.gauges.items():
         # Of one engine's processes the one that knows says more than the stale zeros of the others.
         beside[measure, group.key, by].append(max(values) if all(map(isfinite, values)) else float("nan"))
@@ -328,9 +328,8 @@ def _settle_gauges(plan: Plan, gathered: _Gathered, settled: _Settled) -> None:
         elif not isfinite(value):
             withheld[key][measure] = "not_finite"
         elif entry.by:
-            split = gauges[key].setdefault(measure, {})
-            if isinstance(split, dict):
-                split[by] = value
+            gauges[key][measure] = splits[key, measure]
+            splits[key, measure][by] = value
         else:
             gauges[key][measure] = value
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .maps import MEASURES, DialectMap, NameStyle, VersionMap, families_of, styled
+from .maps import MEASURES, DialectMap, NameStyle, VersionMap, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,11 +58,6 @@ class Plan:
         """The family that says when the engine's process started, if the page can say it."""
         return self.dialect.start if self.style.start else None
 
-    @property
-    def wanted(self) -> frozenset[str]:
-        """Families to read."""
-        return families_of(self.dialect, self.style, self.version.styles[0])
-
 
 def select_plan(version: VersionMap, page: Page, *, dialect: str = "auto", style: str = "auto") -> Plan:
     """The plan for a page: as asked for, or as the page shows.
@@ -80,10 +75,8 @@ def _choose_style(version: VersionMap, page: Page, asked: str) -> NameStyle:
         if asked not in known:
             raise UnknownChoiceError("name style", asked, known)
         return version.styles[known.index(asked)]
-    for style in version.styles:
-        if any(name.startswith(style.prefix) for name in page.names):
-            return style
-    return version.styles[0]
+    shown = (style for style in version.styles if any(name.startswith(style.prefix) for name in page.names))
+    return next(shown, version.styles[0])
 
 
 def _choose_dialect(version: VersionMap, page: Page, style: NameStyle, asked: str) -> DialectMap:

@@ -30,7 +30,6 @@ class Snapshot:
         groups: counters by group.
         in_flight: by engine, prompt tokens that requests in flight could explain.
         lost: by engine, measures that it could not read.
-        lazy: whether a series first appears when it is first counted.
         origin: whether this is the point where everything is 0.
     """
 
@@ -38,7 +37,6 @@ class Snapshot:
     groups: Mapping[Group, GroupState]
     in_flight: Mapping[EngineKey, float] = field(default_factory=dict)
     lost: Mapping[EngineKey, frozenset[str]] = field(default_factory=dict)
-    lazy: bool = False
     origin: bool = False
 
     @classmethod
@@ -52,7 +50,6 @@ class Snapshot:
             {
                 "format": _FORMAT,
                 "sources": self.sources,
-                "lazy": self.lazy,
                 "origin": self.origin,
                 # JSON has no infinity: null stands for requests in flight that explain everything.
                 "in_flight": [[*key, value if math.isfinite(value) else None] for key, value in self.in_flight.items()],
@@ -88,7 +85,6 @@ class Snapshot:
                 {_group(item["group"]): _state(item) for item in data["groups"]},
                 {EngineKey(*key): math.inf if value is None else value for *key, value in data["in_flight"]},
                 {EngineKey(*key): frozenset(measures) for *key, measures in data["lost"]},
-                data["lazy"],
                 data["origin"],
             )
         except (msgspec.DecodeError, KeyError, TypeError) as error:
