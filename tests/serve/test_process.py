@@ -13,6 +13,7 @@ import time
 
 import pytest
 import requests
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 
 from prefix_cache_exporter.demo.recording import Replay, load_recording
 from prefix_cache_exporter.web.address import Address
@@ -75,6 +76,11 @@ def test_a_recorded_run_through_a_running_exporter(replay, tmp_path):
         wait_until(lambda: counted() == sums)
         assert (sums["cached_prompt_tokens"], sums["prompt_tokens"]) == (6784, 15263)
         _promtool(exporter.page())
+        asked = {"Accept": "application/openmetrics-text; version=1.0.0"}
+        families = {
+            one.name for one in read_openmetrics(requests.get(f"{exporter.url}/metrics", headers=asked, timeout=5).text)
+        }
+        assert {"prefix_cache_engine_prompt_tokens", "prefix_cache_engine_time_to_first_token_seconds"} <= families
         assert requests.get(f"{exporter.url}/-/ready", timeout=5).text == "ready\n"
         assert "template_revision: r42" in requests.get(f"{exporter.url}/config", timeout=5).text
         assert "6,784" in requests.get(exporter.url, timeout=5).text
@@ -95,9 +101,10 @@ def _promtool(page):
 
 def test_a_start_without_any_source_answers():
     with Exporter("--log.format=json", "--web.disable-exporter-metrics") as exporter:
-        wait_until(lambda: len(exporter.lines) > 1)
+        wait_until(lambda: len(exporter.lines) > 2)
         assert "process_" not in exporter.page()
     assert [json.loads(line)["msg"] for line in exporter.lines] == [
+        "starting",
         "listening",
         "no source is configured: name one with --vllm or in a configuration file",
     ]

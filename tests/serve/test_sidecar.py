@@ -8,6 +8,7 @@ import requests
 
 from prefix_cache_exporter.config import parse_config
 from prefix_cache_exporter.documents import DocumentError
+from prefix_cache_exporter.measures import ENGINE
 from prefix_cache_exporter.serve import sidecar as module
 from prefix_cache_exporter.serve.ending import Event
 from prefix_cache_exporter.serve.settings import load_settings
@@ -68,6 +69,17 @@ def test_health_of_the_exporter_on_its_page(running):
     assert 'prefix_cache_exporter_internal_errors_total{worker="web"}' in sidecar.page()
     assert sidecar.version == "prefix-cache-exporter 9"
     assert "prefix-cache-exporter" in requests.get(sidecar.url, timeout=10).text
+
+
+def test_caveats_are_said_in_words(running):
+    sidecar = running(settings())
+    sidecar.recorder.set_gauge(ENGINE["up"], {"source": "vllm"}, 1)
+    for caveat in ("preemption_recount", "of_a_map_that_is_gone"):
+        sidecar.recorder.set_gauge(ENGINE["caveat"], {"source": "vllm", "caveat": caveat}, 1)
+    page = requests.get(sidecar.url, timeout=10).text
+    assert "A preempted request is looked up again" in page
+    assert "The number may be too high." in page
+    assert "of_a_map_that_is_gone" in page
 
 
 def test_runtime_metrics_can_be_left_out(running):

@@ -32,6 +32,7 @@ from .loop import Loop
 from .posts import posts
 from .settings import prefixes
 from .watch import Watch, files_of
+from .words import caveats_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,7 +103,14 @@ class Sidecar:
         self.runtime: Sequence[Collector] = (_runtime(),) if self._options.runtime_metrics else ()
         prefix, base = prefixes(config)
         path = config.web.telemetry_path
-        self._status = StatusPage(self.recorder, self._history, version=__version__, links=links(path, base))
+        self._words: dict[str, str] | None = None
+        self._status = StatusPage(
+            self.recorder,
+            self._history,
+            version=__version__,
+            links=links(path, base),
+            describe_caveat=self._describe_caveat,
+        )
         self.web = WebServer(
             site(self, telemetry_path=path, prefix=prefix),
             [parse_address(address) for address in config.web.listen_address],
@@ -162,7 +170,7 @@ class Sidecar:
                 self._config.web,
             ):
                 _log.warning("changes of web, limits and the state's path wait for a restart")
-            self._config = config
+            self._config, self._words = config, None
             self._housekeeping.seconds = config.state.commit_seconds
             self._note_loaded()
             _log.info("configuration loaded")
@@ -177,6 +185,7 @@ class Sidecar:
             DocumentError: where what the configuration names cannot be used.
             OSError: where an address cannot be listened on.
         """
+        _log.info("starting", extra=fields(version=__version__, revision=self._options.revision))
         build = {
             "version": __version__,
             "revision": self._options.revision,
@@ -211,6 +220,11 @@ class Sidecar:
         self._housekeeper.stop()
         self.recorder.close()
         self.web.stop()
+
+    def _describe_caveat(self, id_: str) -> str:
+        if self._words is None:  # only whoever looks at the page needs them
+            self._words = caveats_in_words(self._config.maps.of("vllm"))
+        return self._words.get(id_, id_)
 
     def _note_loaded(self) -> None:
         self.recorder.set_gauge(_HEALTH["config_last_reload_successful"], {}, 1)

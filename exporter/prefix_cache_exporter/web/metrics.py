@@ -30,10 +30,11 @@ class CaughtUp:
 
     def collect(self) -> Iterator[Metric]:
         """The families that may be shown now."""
+        is_caught_up = self._is_caught_up()
         for metric in self._collector.collect():
             family = measures.FAMILIES.get(metric.name)
             waits = family is not None and family.kind in _LEDGER and family.plane in {"engine", "usage"}
-            if not waits or self._is_caught_up():
+            if is_caught_up or not waits:
                 yield metric
 
 
