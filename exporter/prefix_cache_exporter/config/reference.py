@@ -33,6 +33,13 @@ The release may also come from the environment: `PREFIX_CACHE_RELEASE_TEMPLATE`,
 `PREFIX_CACHE_RELEASE_TEMPLATE_REVISION` and so on for every key of [release](#release) but `file`. Who says it counts
 in this order: the usage record itself, the source's release, the flags, the environment, the release at the top level.
 A release file wins over the keys that stand beside it.
+
+`--web.config.file` (or `web.config_file`) is TLS, basic authentication and headers in the
+[format of Prometheus's exporter-toolkit](https://github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md):
+`tls_server_config` with `cert_file`, `key_file`, `client_ca_file`, `client_auth_type`, `min_version`, `max_version`;
+`basic_auth_users` with bcrypt hashes; `http_server_config.headers`. What it cannot do it refuses: certificates written
+into the file, `cipher_suites`, `curve_preferences`, `client_allowed_sans`, `rate_limit`. `http2` is read and changes
+nothing. The file and what it names are followed: a renewed certificate or a changed password needs no restart.
 """
 
 
