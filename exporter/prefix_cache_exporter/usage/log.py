@@ -141,7 +141,7 @@ class Log:
             if mode == UNKNOWN and offset == 0 and arrays.is_values(data):
                 mode = VALUES
             cut = self._values(data, mode) if mode in (VALUES, INSIDE) else self._lines(data, mode)
-            if cut is not None or len(data) < size:
+            if cut is not None or len(data) < size or (data[-1] == 0 and mode not in (VALUES, INSIDE)):
                 return cut
             if size > self._limit:
                 self._stepping = (offset, mode, arrays.Skipper())
