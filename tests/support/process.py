@@ -40,7 +40,11 @@ class Exporter:
         self._reader.start()
 
     def __enter__(self) -> Self:
-        wait_until(lambda: any(map(_LISTENING.search, self.lines)) or self.process.poll() is not None)
+        try:
+            wait_until(lambda: any(map(_LISTENING.search, self.lines)) or self.process.poll() is not None)
+        except AssertionError:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
