@@ -111,18 +111,17 @@ def _expected(names: Names, ratio: Ratio) -> list[Record]:
     settings = names.settings
     memory, release, template = settings.release.memory, names.labels("template_revision"), names.labels("template")
     joined = f"on ({', '.join(template)}) group_left () {best(names, ratio)}"
+    remembered = f"last_over_time({at_release(names, ratio)}[{memory}])"
     predicted = queries.by("max", release, queries.select(_PREDICTED.series_name, settings.selector))
     return [
+        Record(best(names, ratio), queries.by("max", template, f"last_over_time({median(names, ratio)}[{memory}])")),
         Record(
-            best(names, ratio), queries.by("max", template, f"last_over_time({median(names, ratio)}[{memory}])")
-        ),
-        Record(at_release(names, ratio), f"({releases.past_cold(names)} < 0) * 0 + {joined}"),
-        Record(
-            expected(names, ratio),
+            at_release(names, ratio),
             queries.either(
-                predicted,
-                f"last_over_time({at_release(names, ratio)}[{memory}])",
-                f"({releases.age(names)} < {queries.number(memory.seconds)}) * 0 + {joined}",
+                f"({releases.past_cold(names)} < 0) * 0 + {joined}",
+                # Born while nobody looked: the first baseline that is known stands, whatever comes later.
+                f"(({releases.age(names)} < {queries.number(memory.seconds)}) * 0 + {joined}) unless {remembered}",
             ),
         ),
+        Record(expected(names, ratio), queries.either(predicted, remembered)),
     ]
