@@ -371,6 +371,31 @@ def test_states_are_held_to_the_rules_at_every_poll():
         reader.read(good.replace(b" 1", b" 2"), OPENMETRICS)
 
 
+def test_only_values_move_and_all_of_them_are_looked_at():
+    reader = PageReader(["a"])
+    reader.read(b"a 1\nb 1\n# note\n", TEXT)
+    assert reader.read(b"a 1\nb 2\n# note\n", TEXT).families["a"].samples == (Sample("a", {}, 1.0),)
+    assert reader.read(b"a 2\nb 2\n# note\n", TEXT).families["a"].samples == (Sample("a", {}, 2.0),)
+    with pytest.raises(PageError, match="malformed: line 2"):
+        reader.read(b"a 2\nb two\n# note\n", TEXT)
+    with pytest.raises(PageError, match="malformed: line 1"):
+        reader.read(b"a two\nb 2\n# note\n", TEXT)
+    assert reader.read(b"a 3\nb 2\n# other\n", TEXT).families["a"].samples == (Sample("a", {}, 3.0),)
+
+
+def test_units_are_read_over():
+    page = read("# TYPE a_seconds gauge\n# UNIT a_seconds seconds\na_seconds 1\n# EOF\n", "a_seconds")
+    assert values(page, "a_seconds") == {("a_seconds",): 1.0}
+
+
+def test_slips_of_the_openmetrics_parser_are_refusals(monkeypatch):
+    def slip(_):
+        raise KeyError("le")
+
+    monkeypatch.setattr("prefix_cache_exporter.engine.openmetrics.text_string_to_metric_families", slip)
+    assert refusal("a 1\n# EOF\n", "a") == "malformed: KeyError in the parser"
+
+
 def test_series_that_change_at_every_poll_are_not_kept_for_ever():
     reader = PageReader(["a"])
     for start in range(0, 12_000, 1_000):

@@ -205,7 +205,7 @@ def breaks_within(text: str, page: Page) -> bool:
 
 @pytest.mark.parametrize("dialect", ["text", "openmetrics"])
 @given(data=st.data())
-@settings(QUICK, max_examples=200)
+@settings(QUICK, max_examples=100)
 def test_generated_pages(dialect, data):
     reader = PageReader(data.draw(WANTED))
     text = data.draw(pages(dialect))
@@ -216,7 +216,7 @@ def test_generated_pages(dialect, data):
 
 @pytest.mark.parametrize("dialect", ["text", "openmetrics"])
 @given(data=st.data())
-@settings(QUICK, max_examples=400)
+@settings(QUICK, max_examples=250)
 def test_broken_pages(dialect, data):
     """A page, then the same with a few characters changed: what was remembered must not hide what is now wrong."""
     reader = PageReader(data.draw(WANTED))

@@ -24,6 +24,8 @@ Dialect = Literal["text", "openmetrics"]
 SUFFIXES = ("_total", "_created", "_bucket", "_sum", "_count", "_gsum", "_gcount", "_info")
 """What a sample name may add to its family's name."""
 _NAME = re.compile("[a-zA-Z_:][a-zA-Z0-9_:]*")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(r'\\([\\n"])')
 _KEYWORDS = ("HELP", "TYPE", "UNIT")
 
 _FORGET_ABOVE = 4
@@ -192,17 +194,7 @@ def _parse(number: int, line: str) -> list[Metric]:
 
 def _first_word(text: str) -> str:
     """The name that a HELP, TYPE or UNIT line begins with, unquoted where it is quoted."""
-    if not text.startswith('"'):
+    quoted = _QUOTED.match(text)
+    if quoted is None:
         return text.split(None, 1)[0]
-    name, escaped = [], False
-    for character in text[1:]:
-        if escaped:
-            name.append({"n": "\n", '"': '"', "\\": "\\"}.get(character, f"\\{character}"))
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        elif character == '"':
-            break
-        else:
-            name.append(character)
-    return "".join(name)
+    return _ESCAPE.sub(lambda match: "\n" if match[1] == "n" else match[1], quoted[1])
