@@ -4,7 +4,7 @@ usage: VLLM_VERSION=0.32.0 RUNS=full,chunked,preempt RECORD=1 python tests/e2e_v
 
 Asserts step by step that the sidecar's counters grew by what the responses' usage objects sum to; where the engine is
 known to count otherwise (aborted streams, n > 1, prompt_logprobs), that it does. RECORD=1 writes what it saw to
-`tests/pages`.
+`tests/pages`, RECORD=FOLDER elsewhere; a run that differed is not recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from e2e_vllm.client import Client
 from e2e_vllm.environment import CACHE, ensure
 from e2e_vllm.expect import expected
 from e2e_vllm.processes import say, sidecar, vllm
-from e2e_vllm.recording import Recording
+from e2e_vllm.recording import PAGES, Recording
 from e2e_vllm.steps import RUNS, Run, Step, shared_prefix
 from e2e_vllm.watching import Sidecar, block_size, settled
 
@@ -45,7 +45,9 @@ def one_run(python: Path, version: str, name: str, run: Run) -> int:
     """One server and its script; the number of differences."""
     folder = CACHE / version / name
     folder.mkdir(parents=True, exist_ok=True)
-    recording = Recording(f"{version}{run.suffix}", shared_prefix if name == "full" else None)
+    root = os.environ.get("RECORD", "")
+    where = Path(root) if root not in {"", "1"} else PAGES
+    recording = Recording(f"{version}{run.suffix}", shared_prefix if name == "full" else None, where)
     say(f"== {version} {name}: starting the server")
     began = time.monotonic()
     with vllm(python, folder, run.options) as port:
@@ -60,7 +62,7 @@ def one_run(python: Path, version: str, name: str, run: Run) -> int:
             found = 0
             for number, step in enumerate(run.steps(size), 1):
                 found += one_step(client, watched, recording, f"{number:02}_{step.name}", step)
-    if os.environ.get("RECORD") == "1" and not found:
+    if root and not found:
         say(f"== recorded {recording.write()}")
     return found
 
