@@ -9,6 +9,7 @@ import copy
 import re
 
 import pytest
+
 from support.promtool import ALERTS, needed, read_yaml, rule_groups, run_tests, write_rules, write_test
 
 pytestmark = pytest.mark.prometheus

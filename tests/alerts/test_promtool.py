@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+
 from support.promtool import ALERTS, PROMTOOL, needed, read_yaml, rule_groups, run_tests, write_rules, write_test
 
 pytestmark = pytest.mark.prometheus

@@ -34,8 +34,8 @@ def register_check(subparsers: argparse._SubParsersAction[argparse.ArgumentParse
 
 
 def _pack(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.documents import DocumentError
-    from prefix_cache_exporter.pack import producers, settings, writer
+    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # slow to import
+    from prefix_cache_exporter.pack import producers, settings, writer  # noqa: PLC0415  # slow to import
 
     try:
         chosen = settings.load_settings(args.file) if args.file else settings.default_settings()
@@ -53,8 +53,8 @@ def _pack(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.documents import DocumentError
-    from prefix_cache_exporter.pack import producers, settings
+    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # slow to import
+    from prefix_cache_exporter.pack import producers, settings  # noqa: PLC0415  # slow to import
 
     try:
         chosen = settings.load_settings(args.file)
@@ -62,5 +62,15 @@ def _check(args: argparse.Namespace) -> int:
     except DocumentError as error:
         print(error, file=sys.stderr)
         return _FAILED
-    print(f"{args.file}: ok, {count} files to generate")
+    note = ""
+    try:
+        from prefix_cache_exporter.pack.lint import lint  # noqa: PLC0415  # slow to import
+    except ModuleNotFoundError:
+        note = "; expressions not parsed: install prefix-cache-exporter[pack]"
+    else:
+        findings = lint(chosen)
+        if findings:
+            print("\n".join(f"{args.file}: {finding}" for finding in findings), file=sys.stderr)
+            return _FAILED
+    print(f"{args.file}: ok, {count} files to generate{note}")
     return _OK

@@ -66,9 +66,7 @@ class Names:
         labels = kept if kept is not None else kept_labels(family)
         return self.series(level, f"{family.name}{part}", f"rate{window}", "rate", labels)
 
-    def ratio(
-        self, ratio: Ratio, window: Duration, *, level: str = "template_revision", suffix: str = ""
-    ) -> Series:
+    def ratio(self, ratio: Ratio, window: Duration, *, level: str = "template_revision", suffix: str = "") -> Series:
         """A ratio over a window; absent while idle. `suffix` tells variants apart (`_qualified`, `_settled`)."""
         kept = [label for label in ratio_kept(ratio) if label in KEPT]
         return self.series(level, ratio_measure(ratio), f"ratio_rate{window}{suffix}", "ratio", kept)

@@ -37,8 +37,9 @@ def _alert(names: Names, plane: str) -> Alert:
         keep=Duration.parse("15m"),
         summary="A template release is still cold after its cold window.",
         description=(
-            f"{text.REVISION} has a population hit ratio of {text.PERCENT_VALUE} ({conditions.both_sides(names, ratio)},"
-            f" {plane} plane) {text.value(releases.past_cold(names), text.DURATION)} after the end of its cold window;"
+            f"{text.REVISION} has a population hit ratio of {text.PERCENT_VALUE}"
+            f" ({conditions.both_sides(names, ratio)}, {plane} plane)"
+            f" {text.value(releases.past_cold(names), text.DURATION)} after the end of its cold window;"
             f" expected was {text.value(expected, text.PERCENT)}."
         ),
         dashboard=dashboards.RELEASE,

@@ -40,8 +40,9 @@ def _alert(names: Names, plane: str) -> Alert:
         keep=Duration.parse("15m"),
         summary="Prompt-prefix reuse collapsed after a template release.",
         description=(
-            f"{text.REVISION} has a population hit ratio of {text.PERCENT_VALUE} ({conditions.both_sides(names, ratio)},"
-            f" {plane} plane); expected was {text.value(expected, text.PERCENT)}. Its first traffic was"
+            f"{text.REVISION} has a population hit ratio of {text.PERCENT_VALUE}"
+            f" ({conditions.both_sides(names, ratio)}, {plane} plane);"
+            f" expected was {text.value(expected, text.PERCENT)}. Its first traffic was"
             f" {text.value(releases.age(names), text.DURATION)} ago, its cold window of"
             f" {text.value(releases.cold_window(names), text.DURATION)} is over."
         ),

@@ -40,8 +40,7 @@ def _alert(names: Names, plane: str, known: Series, unknown: Series, floor: floa
     return Alert(
         name=NAME,
         expr=(
-            f"({now} < {queries.number(settings.thresholds.coverage)})\n"
-            f"and ({everything} >= {queries.number(floor)})"
+            f"({now} < {queries.number(settings.thresholds.coverage)})\nand ({everything} >= {queries.number(floor)})"
         ),
         labels=(*RELEASE, *settings.labels.extra),
         severity="warning",

@@ -37,7 +37,7 @@ def alerts(names: Names) -> tuple[Alert, ...]:
             hold=Duration.parse("1h"),
             summary="Prompts are shorter than one KV block, so nothing can be cached.",
             description=(
-                f"{text.REVISION} has a mean prompt of {{{{ $value | printf \"%.1f\" }}}} tokens over"
+                f'{text.REVISION} has a mean prompt of {{{{ $value | printf "%.1f" }}}} tokens over'
                 f" {text.value(finished, text.TOKENS, long.seconds)} requests in {long}; the smallest KV block has"
                 f" {text.value(pressure.block_size(names), text.TOKENS)} tokens, and only whole blocks are cached."
                 f" Population hit ratio over {long}: {text.value(names.ratio(ratio, long), text.PERCENT)}"

@@ -45,8 +45,9 @@ def _alert(names: Names, plane: str) -> Alert:
         keep=Duration.parse("15m"),
         summary="Prompt-prefix reuse dropped although no release explains it.",
         description=(
-            f"{text.REVISION} has a population hit ratio of {text.PERCENT_VALUE} ({conditions.both_sides(names, ratio)},"
-            f" {plane} plane); its own best median within {settings.windows.day} was {text.value(own, text.PERCENT)}."
+            f"{text.REVISION} has a population hit ratio of {text.PERCENT_VALUE}"
+            f" ({conditions.both_sides(names, ratio)}, {plane} plane);"
+            f" its own best median within {settings.windows.day} was {text.value(own, text.PERCENT)}."
         ),
         dashboard=dashboards.OVERVIEW,
         set_labels={"plane": plane},

@@ -28,7 +28,7 @@ def alerts(names: Names) -> tuple[Alert, ...]:
             hold=Duration.parse("15m"),
             summary="An engine runs a version that no metric map was verified against.",
             description=(
-                "Source {{ $labels.source }}: the metric map of {{ $value | printf \"%.0f\" }} of"
+                'Source {{ $labels.source }}: the metric map of {{ $value | printf "%.0f" }} of'
                 f" {text.value(exporter.engines(names), text.TOKENS)} engines is {{{{ $labels.state }}}}. Where it is"
                 " unverified, ratios, their numerators and denominators are read with the newest map while the page"
                 " fits it; where it is unknown, they are withheld."

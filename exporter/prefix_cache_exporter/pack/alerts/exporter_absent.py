@@ -30,7 +30,8 @@ def alerts(names: Names) -> tuple[Alert, ...]:
         f"((last_over_time({series}[{long}]) > 0) unless {series})"
         for series in (exporter.served(names, plane) for plane in conditions.PLANES)
     )
-    # Only equality matchers: https://prometheus.io/docs/prometheus/latest/querying/functions/#absent keeps their labels.
+    # absent() keeps the labels of equality matchers only:
+    # https://prometheus.io/docs/prometheus/latest/querying/functions/#absent
     job = queries.select(known, f"job={queries.quoted(settings.job)}")
     return (
         _alert(

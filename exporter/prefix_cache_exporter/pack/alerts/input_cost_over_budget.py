@@ -39,7 +39,7 @@ def _alert(names: Names, templates: str, limit: float) -> Alert:
         keep=Duration.parse("30m"),
         summary="The input cost of a request exceeds its budget.",
         description=(
-            f"{text.REVISION} costs {{{{ $value | printf \"{text.MONEY}\" }}}} {{{{ $labels.currency }}}} of input per"
+            f'{text.REVISION} costs {{{{ $value | printf "{text.MONEY}" }}}} {{{{ $labels.currency }}}} of input per'
             f" request ({text.value(cost.input_cost(names), text.MONEY, long.seconds)} over"
             f" {text.value(cost.priced(names), text.TOKENS, long.seconds)} priced requests in {long}); the budget is"
             f" {queries.number(limit)}."

@@ -28,9 +28,9 @@ def alerts(names: Names) -> tuple[Alert, ...]:
             hold=Duration.parse("10m"),
             summary="An engine's metrics page contradicts the map of its version; its ratios are withheld.",
             description=(
-                "Source {{ $labels.source }}: the page of {{ $value | printf \"%.0f\" }} of"
-                f" {text.value(exporter.engines(names), text.TOKENS)} engines does not fit its metric map. Numerator and"
-                " denominator of their ratios are withheld, not guessed, so no baseline or revision is judged there."
+                'Source {{ $labels.source }}: the page of {{ $value | printf "%.0f" }} of'
+                f" {text.value(exporter.engines(names), text.TOKENS)} engines does not fit its metric map. Numerator"
+                " and denominator of their ratios are withheld, not guessed, so no baseline or revision is judged."
             ),
             dashboard=dashboards.EXPORTER,
         ),

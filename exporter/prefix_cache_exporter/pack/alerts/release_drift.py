@@ -39,7 +39,7 @@ def _alert(names: Names, label: str) -> Alert:
         hold=Duration.parse("15m"),
         summary="One template revision is served with different fingerprints.",
         description=(
-            f"{text.REVISION} is served with {{{{ $value | printf \"%.0f\" }}}} different {kind} fingerprints, so pods"
+            f'{text.REVISION} is served with {{{{ $value | printf "%.0f" }}}} different {kind} fingerprints, so pods'
             f" that call themselves the same do not share prefixes. Population hit ratio: {seen('engine')},"
             f" {seen('usage')}."
         ),

@@ -25,14 +25,13 @@ def alerts(names: Names) -> tuple[Alert, ...]:
         f" >= {queries.number(settings.floors.prompt_tokens)}"
     )
     logs = text.value(exporter.logs(names), text.TOKENS)
-    tokens = f"{{{{ $value | printf \"{text.TOKENS}\" }}}}"
+    tokens = f'{{{{ $value | printf "{text.TOKENS}" }}}}'
     return (
         _alert(
             names,
             "stuck",
             f"{exporter.logs_stuck(names)} > 0",
-            f"{tokens} of {logs} logs have unread bytes but have given no record for"
-            f" {settings.thresholds.log_stalled}",
+            f"{tokens} of {logs} logs have unread bytes but have given no record for {settings.thresholds.log_stalled}",
         ),
         _alert(
             names,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.measures import ENGINE
 from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.alerts import dashboards, text
 from prefix_cache_exporter.pack.durations import Duration
@@ -31,7 +30,7 @@ def alerts(names: Names) -> tuple[Alert, ...]:
             hold=Duration.parse("30m"),
             summary="Namespaces share a prefix cache whose hash does not resist collisions.",
             description=(
-                "Source {{ $labels.source }} serves {{ $labels.model }} from {{ $value | printf \"%.0f\" }} of"
+                'Source {{ $labels.source }} serves {{ $labels.model }} from {{ $value | printf "%.0f" }} of'
                 f" {text.value(exporter.engines(names), text.TOKENS)} engines with the block hash"
                 " {{ $labels.hash_algorithm }}, and usage records of that model name several namespaces. A collision"
                 " would serve one namespace's KV blocks to another, in every revision."

@@ -43,7 +43,8 @@ def alerts(names: Names) -> tuple[Alert, ...]:
             description=(
                 f"{text.REVISION} has a net input cost ratio of {text.PERCENT_VALUE} in {long}: {amount('paid')}"
                 f" {{{{ $labels.currency }}}} paid against a baseline of {amount('without')} without caching"
-                f" ({amount('part', 'write')} for writes, {amount('part', 'read')} for reads; 100% would be break-even)."
+                f" ({amount('part', 'write')} for writes, {amount('part', 'read')} for reads; 100% would"
+                " be break-even)."
             ),
             dashboard=dashboards.USAGE,
         ),

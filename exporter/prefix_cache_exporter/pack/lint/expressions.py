@@ -1,7 +1,7 @@
 """Reads an expression as Prometheus would and reports what is wrong with it, each finding under a check's name.
 
-The names are pint's where the check is pint's (https://cloudflare.github.io/pint/checks/), `ratio/…` where a rule of this
-project has no counterpart there.
+The names are pint's where the check is pint's (https://cloudflare.github.io/pint/checks/), `ratio/…` where a rule of
+this project has no counterpart there.
 """
 
 from __future__ import annotations
@@ -56,19 +56,22 @@ class Reader:
         self.problems.append(Problem(check, text))
 
     def _visit(self, node: Any, *, within: str = "") -> Shape:
-        if isinstance(node, promql.ParenExpr | promql.UnaryExpr | promql.SubqueryExpr):
-            return self._visit(node.expr, within=within)
-        if isinstance(node, promql.NumberLiteral | promql.StringLiteral):
-            return _NUMBER
-        if isinstance(node, promql.MatrixSelector):
-            return self._visit(node.vector_selector, within=within)
-        if isinstance(node, promql.VectorSelector):
-            return self._selector(node, within)
-        if isinstance(node, promql.Call):
-            return self._call(node)
-        if isinstance(node, promql.AggregateExpr):
-            return self._aggregate(node)
-        return self._binary(node)
+        match node:
+            case promql.ParenExpr() | promql.UnaryExpr() | promql.SubqueryExpr():
+                shape = self._visit(node.expr, within=within)
+            case promql.NumberLiteral() | promql.StringLiteral():
+                shape = _NUMBER
+            case promql.MatrixSelector():
+                shape = self._visit(node.vector_selector, within=within)
+            case promql.VectorSelector():
+                shape = self._selector(node, within)
+            case promql.Call():
+                shape = self._call(node)
+            case promql.AggregateExpr():
+                shape = self._aggregate(node)
+            case _:
+                shape = self._binary(node)
+        return shape
 
     def _selector(self, node: Any, within: str) -> Shape:
         shape = self.known.shapes.get(node.name or "")

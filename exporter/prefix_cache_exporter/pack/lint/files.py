@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.pack.durations import Duration
 from prefix_cache_exporter.pack.model import Alert, Record
 from prefix_cache_exporter.pack.names import Names
 from prefix_cache_exporter.pack.rules import group_data, rule_groups
@@ -17,6 +16,7 @@ from .known import known_series
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from prefix_cache_exporter.pack.durations import Duration
     from prefix_cache_exporter.pack.model import Group
     from prefix_cache_exporter.pack.settings import Settings
 
@@ -108,6 +108,10 @@ def _texts(alert: Alert, written: Mapping[str, object], known: Known) -> Iterato
     for value in labels.values():
         if "$value" in value:
             yield Problem("alerts/template", "$value in a label: a new alert at every evaluation")
+    yield from _annotations(alert, annotations, known)
+
+
+def _annotations(alert: Alert, annotations: Mapping[str, str], known: Known) -> Iterator[Problem]:
     for name in _ANNOTATIONS:
         if not annotations.get(name):
             yield Problem("alerts/annotation", f"no {name}")

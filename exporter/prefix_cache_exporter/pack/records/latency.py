@@ -55,9 +55,7 @@ def records(names: Names) -> tuple[Record, ...]:
     long = settings.windows.long
     for part in ("_sum", "_count"):
         fine = names.rate(_TTFT, settings.windows.short, part=part, kept=_KEPT)
-        summed = queries.total(
-            fine.labels, queries.rate(_TTFT, settings.windows.short, settings.selector, part=part)
-        )
+        summed = queries.total(fine.labels, queries.rate(_TTFT, settings.windows.short, settings.selector, part=part))
         rules += [Record(fine, summed), rates.mean_over(names, fine, long)]
     sums, counts = (names.rate(_TTFT, long, part=part, kept=_KEPT) for part in ("_sum", "_count"))
     labels = names.labels("prompt_band")

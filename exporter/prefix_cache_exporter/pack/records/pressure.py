@@ -59,9 +59,7 @@ def records(names: Names) -> tuple[Record, ...]:
     settings, labels = names.settings, names.labels("model")
     short, long, day = settings.windows.short, settings.windows.long, settings.windows.day
     usage = queries.select(ENGINE["kv_usage_ratio"].series_name, settings.selector)
-    parts = {
-        part: names.rate(_IDLE, short, level="model", part=part) for part in (_SUM, _COUNT)
-    }
+    parts = {part: names.rate(_IDLE, short, level="model", part=part) for part in (_SUM, _COUNT)}
     sums = [
         Record(series, queries.total(labels, queries.rate(_IDLE, short, settings.selector, part=part)))
         for part, series in parts.items()

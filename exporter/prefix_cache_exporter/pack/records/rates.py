@@ -36,7 +36,9 @@ def longer(names: Names, plane: str) -> tuple[Record, ...]:
     """Rates and ratios over the long window and the day."""
     rules: list[Record] = []
     for window in (names.settings.windows.long, names.settings.windows.day):
-        rules += [mean_over(names, names.rate(family, names.settings.windows.short), window) for family in counters(plane)]
+        rules += [
+            mean_over(names, names.rate(family, names.settings.windows.short), window) for family in counters(plane)
+        ]
         rules += [*coarser(names, plane, window), *ratios(names, plane, window)]
     return tuple(rules)
 
