@@ -56,6 +56,17 @@ def test_a_new_label_set_stands_at_zero_before_its_value_shows(clock: Clock) -> 
     assert shown(rec) == [900]
 
 
+def test_a_scrape_interval_longer_than_the_hold_still_sees_the_zero(clock: Clock) -> None:
+    rec = recorder(clock)
+    clock.advance(1)
+    rec.apply(one(PROMPT, R1, 900))
+    rec.commit()
+    clock.advance(60)
+    assert shown(rec) == [0]
+    clock.advance(60)
+    assert shown(rec) == [900]
+
+
 def test_nothing_shows_before_it_is_committed(clock: Clock) -> None:
     rec = recorder(clock, hold_seconds=0)
     rec.apply(one(PROMPT, R1, 1))

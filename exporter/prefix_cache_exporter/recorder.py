@@ -80,6 +80,7 @@ class Recorder:
     ) -> None:
         self._store, self._clock = store, clock
         self._lock = threading.RLock()
+        self._hold = hold_seconds
         self._ledger = Ledger(limits, hold_seconds=hold_seconds, expire_seconds=expire_seconds)
         self._cursors = store.load(self._ledger)
         self._pending: dict[tuple[str, str], bytes | None] = {}
@@ -214,8 +215,10 @@ class Recorder:
         return True
 
     def _visible(self, key: Key, parts: Parts, now: float) -> Parts:
+        """The base until the hold is over and a scrape has seen it: a long scrape interval must not skip the base."""
         one = self._ledger.series[key]
-        return parts if now >= one.hold_until else {part: one.base.get(part, 0) for part in parts}
+        seen = not self._hold or self._last_scrape >= one.hold_until - self._hold
+        return parts if seen and now >= one.hold_until else {part: one.base.get(part, 0) for part in parts}
 
     def _health(self) -> list[tuple[Key, Parts]]:
         ledger, catalogue = self._ledger, measures.EXPORTER
