@@ -129,7 +129,7 @@ def since_start(reading: Reading) -> Delta:
 class _Interval:
     def __init__(self, plan: Plan, reading: Reading, previous: Snapshot | None, *, fall_restarts: bool) -> None:
         self._plan, self._reading, self._previous = plan, reading, previous
-        self._fall_restarts = fall_restarts
+        self._fall_restarts, self._keys = fall_restarts, reading.engines
         self._entries: dict[str, Entry] = {**plan.dialect.entries, **plan.dialect.evidence}
         self._sources = {measure: _source(plan, reading, measure) for measure in (*MEASURES, *plan.dialect.evidence)}
         self._engines: defaultdict[EngineKey, EngineDelta] = defaultdict(EngineDelta)
@@ -143,8 +143,8 @@ class _Interval:
         for group, values in reading.groups.items():
             self._engines[group.key]
             self._take(group, GroupState(values, reading.created.get(group, {}), reading.started))
-        in_flight = {key: self._explained(key) for key in reading.engines}
-        for key in reading.engines:
+        in_flight = {key: self._explained(key) for key in self._keys}
+        for key in self._keys:
             self._judge(key, in_flight[key])
         gone = {} if self._previous is None else self._previous.groups
         left = [(group, state) for group, state in gone.items() if group not in self._states]
@@ -306,7 +306,7 @@ class _Interval:
             self._requests(key) > 0,
             reading.info.get(key, {}),
             reading.labels,
-            [engine.engine for engine in reading.engines],
+            [engine.engine for engine in self._keys],
         )
         for caveat in self._plan.dialect.caveats.values():
             if not holds(caveat, evidence):

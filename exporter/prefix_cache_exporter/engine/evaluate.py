@@ -301,8 +301,11 @@ def _withheld(plan: Plan, page: Page) -> Iterator[tuple[str, str]]:
     """Measures that no engine of the page has, and why."""
     for measure in MEASURES:
         entry = plan.dialect.entries.get(measure)
-        if entry is None or entry.withheld:
-            yield measure, entry.withheld or "not_exposed" if entry else "not_exposed"
+        if entry is None:
+            yield measure, "not_exposed"
+            continue
+        if entry.withheld:
+            yield measure, entry.withheld
             continue
         found = [page.families.get(name) for name in plan.families[measure]]
         if None in found:
