@@ -98,13 +98,12 @@ def test_a_log_that_is_replaced_while_it_is_read_is_told(tmp_path, report, monke
     path = tmp_path / "log"
     path.write_bytes(lines(30_000))
 
-    class Truncating(reading.Log):
-        def advance(self):
-            piece = super().advance()
+    def truncating(content, blocks=reading.plain_blocks):
+        for block in blocks(content):
+            yield block
             os.truncate(path, 10)
-            return piece
 
-    monkeypatch.setattr(reading, "Log", Truncating)
+    monkeypatch.setattr(reading, "plain_blocks", truncating)
     document = report(path, "--format", "openai.chat", status=1)
     assert document["unreadable_files"] == {str(path): "replaced"}
     assert document["total"]["requests"] > 0

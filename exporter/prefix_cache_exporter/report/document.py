@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 OTHER = "other"
 """Where records go whose group would be one too many; their sums stay exact."""
 UNKNOWN_DAY = "unknown"
+_ROWS, _GROUPS = 1000, 100
+"""Rows of a group that are worth adding up at once, and how many groups are held until they have so many."""
 
 
 @lru_cache(maxsize=4096)
@@ -120,6 +122,7 @@ class Run:
         self._groups, self._prices, self._eligibility = groups, prices, eligibility
         self._release, self._logged = release, logged
         self._by_day = "day" in groups.by or logged is not None
+        self._held: dict[int, tuple[UsageRecord, list[Row]]] = {}
         self.first: float | None = None
         self.last: float | None = None
 
@@ -132,6 +135,23 @@ class Run:
             tally = Tally()
             tally.add(record, cost, eligible)
             self._logged.add((day_of(record), record.model or ""), tally)
+
+    def hold(self, sample: UsageRecord, rows: list[Row]) -> None:
+        """Takes in plain records that differ in nothing but their rows; small groups are held until there are more."""
+        held = self._held.get(id(sample))
+        if held is None:
+            held = self._held[id(sample)] = (sample, [])
+        held[1].extend(rows)
+        if len(held[1]) >= _ROWS:
+            self.add_rows(*self._held.pop(id(sample)))
+        elif len(self._held) > _GROUPS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Takes in what is still held."""
+        for sample, rows in self._held.values():
+            self.add_rows(sample, rows)
+        self._held.clear()
 
     def add_rows(self, sample: UsageRecord, rows: Sequence[Row]) -> None:
         """Takes in plain records that differ in nothing but their rows."""
@@ -166,7 +186,8 @@ def run(reading: Reading, paths: Sequence[str], groups: Groups, prices: PriceBoo
         if isinstance(found, UsageRecord):
             into.add(found)
         else:
-            into.add_rows(*found)
+            into.hold(*found)
+    into.flush()
     whole = groups.whole()
     return {
         "files": len(paths),

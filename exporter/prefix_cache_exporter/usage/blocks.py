@@ -1,0 +1,513 @@
+"""Whole blocks of plain lines at once, for logs that are read from front to end: columns instead of records.
+
+A log's lines are mostly of one shape. Of all members that the fast lane of `typed.py` looks at, this one learns which
+are ever there, decodes blocks of lines to just those in one call, and does the arithmetic column by column. What a
+combination of words means (model, service tier, template …) is asked of the fast lane once for each; every other line
+(a member more or less, a number that is none, sums that do not agree) is handed back for the general way. A property
+test holds both ways to the same sums.
+"""
+
+from __future__ import annotations
+
+from itertools import compress, repeat
+from operator import add, attrgetter, gt, ne, not_, sub
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
+
+import msgspec
+
+from . import rules, values
+from .conditions import Every, Some, Test
+from .intake import Group
+from .record import NOTHING, UsageRecord
+from .typed import lane_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from .conditions import Condition
+    from .intake import Row
+    from .maps import UsageMap
+    from .paths import Path
+    from .typed import Lane
+
+_COUNT = Annotated[int, msgspec.Meta(ge=0, le=values.MOST_TOKENS)]
+_ID = Annotated[str, msgspec.Meta(min_length=1, max_length=values.LONGEST_WORD)]
+_WHOLE_SECONDS = Annotated[int, msgspec.Meta(gt=0, lt=100_000_000_000)]
+_REMEMBERED = 4096
+"""Combinations of words whose meaning is kept."""
+_LEARN_FROM = 200
+_PATIENCE = 5
+"""How many blocks may have no shape, or another one than was learnt, before all is left to the general way."""
+_ZERO = frozenset({"extra_input", "extra_output", "reasoning"})
+"""Counts that make a line special unless they are 0."""
+
+
+class Taken(NamedTuple):
+    """What a block came to.
+
+    Attributes:
+        groups: plain records by what they have in common.
+        odd: lines for the general way, in order.
+        repeats: records whose id was there before.
+        lines: how many lines the block had.
+    """
+
+    groups: list[Group]
+    odd: list[bytes]
+    repeats: int
+    lines: int
+
+
+class _Leaf(NamedTuple):
+    """A member that the fast lane looks at."""
+
+    steps: tuple[str, ...]
+    attribute: str
+    type: Any
+
+
+class _Plan(NamedTuple):
+    """A shape of lines: how to decode it, and where each role stands in a row."""
+
+    decoder: Any
+    getter: Callable[[Any], tuple[Any, ...]]
+    place: Mapping[str, int]
+    words: int
+
+
+class Recent:
+    """Ids seen lately, as 64-bit hashes: at least the last `bound`, at most twice as many."""
+
+    def __init__(self, bound: int) -> None:
+        self._bound = max(bound, 1)
+        self._new: set[int] = set()
+        self._old: set[int] = set()
+
+    def add(self, number: int) -> bool:
+        """Remembers an id; whether it is new."""
+        if number in self._new or number in self._old:
+            return False
+        self._new.add(number)
+        self._turn()
+        return True
+
+    def add_all(self, numbers: Sequence[int]) -> bool:
+        """Remembers ids that are all new and all different, or none of them; whether they were."""
+        several = set(numbers)
+        if len(several) < len(numbers) or not several.isdisjoint(self._new) or not several.isdisjoint(self._old):
+            return False
+        self._new |= several
+        self._turn()
+        return True
+
+    def drop(self, numbers: set[int]) -> None:
+        """Forgets ids."""
+        self._new -= numbers
+        self._old -= numbers
+
+    def _turn(self) -> None:
+        if len(self._new) >= self._bound:
+            self._old, self._new = self._new, set()
+
+
+class Blocks:
+    """Takes blocks of lines of one source in. Arguments as those of `Intake`.
+
+    Attributes:
+        able: whether the format has plain lines.
+        recent: ids of the records that were taken in here, and of those that the caller adds.
+    """
+
+    def __init__(
+        self,
+        usage_map: UsageMap,
+        *,
+        input_includes_cache: bool | None = None,
+        fields: Mapping[str, Path] | None = None,
+        provider: str | None = None,
+        models: Mapping[str, str] | None = None,
+        protect: Callable[[dict[str, str]], dict[str, str]] | None = None,
+        dedupe_records: int = 100_000,
+    ) -> None:
+        self.recent = Recent(dedupe_records)
+        self._map = usage_map
+        self._lane: Lane | None = None
+        self._roles: Mapping[tuple[Any, ...], str] = _roles(usage_map)
+        asked = {_full(path, usage_map) for path in (*_words(usage_map), *(fields or {}).values())}
+        if not usage_map.identity_has_status and asked.isdisjoint(self._roles):
+            self._lane = lane_for(
+                usage_map,
+                override=input_includes_cache,
+                fields=fields or {},
+                provider=provider,
+                models=models or {},
+                protect=protect,
+            )
+        self.able = self._lane is not None
+        self._plan: _Plan | None = None
+        self._failures = 0
+        self._samples: dict[tuple[Any, ...], UsageRecord | None] = {}
+        if self._lane is not None:
+            self._general = msgspec.json.Decoder(self._lane.struct).decode
+            self._leaves = list(_leaves(self._lane.struct))
+
+    def take(self, block: bytes) -> Taken:
+        """What a block of whole lines comes to. Never raises."""
+        if self._plan is None:
+            self._learn(block)
+        if self._plan is None:
+            lines = [line for line in block.split(b"\n") if line.strip()]
+            return Taken([], lines, 0, len(lines))
+        odd: list[bytes] = []
+        lines = []
+        try:
+            decoded = self._plan.decoder.decode_lines(block)
+        except (ValueError, RecursionError):
+            decoded, lines, odd = self._one_by_one(block)
+        count = len(decoded) + len(odd)
+        groups, repeats = self._columns(list(map(self._plan.getter, decoded)), lines, block, odd)
+        if len(odd) * 2 > count:  # the shape has changed
+            self._plan = None
+        return Taken(groups, odd, repeats, count)
+
+    def _one_by_one(self, block: bytes) -> tuple[list[Any], list[bytes], list[bytes]]:
+        assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
+        decode = self._plan.decoder.decode
+        decoded, plain, odd = [], [], []
+        for line in block.split(b"\n"):
+            try:
+                decoded.append(decode(line))
+                plain.append(line)
+            except (ValueError, RecursionError):
+                if line.strip():
+                    odd.append(line)
+        return decoded, plain, odd
+
+    def _columns(
+        self, rows: list[tuple[Any, ...]], lines: list[bytes], block: bytes, odd: list[bytes]
+    ) -> tuple[list[Group], int]:
+        """Rows of a block to groups; what is not plain after all goes to `odd`."""
+        if not rows:
+            return [], 0
+        columns = self._columns_of(rows)
+        if self._doubtful(columns):
+            good = self._good(rows)
+            lines = lines or _lines(block)
+            odd += compress(lines, map(not_, good))
+            rows, lines = list(compress(rows, good)), list(compress(lines, good))
+            columns = self._columns_of(rows)
+        repeats = 0
+        if rows and "id" in columns:
+            numbers = list(map(hash, columns["id"]))
+            if not self.recent.add_all(numbers):
+                fresh = [self.recent.add(number) for number in numbers]
+                repeats = fresh.count(False)
+                lines = lines or _lines(block)
+                rows, lines = list(compress(rows, fresh)), list(compress(lines, fresh))
+                columns = self._columns_of(rows)
+        return (self._groups(rows, columns, lines or block, odd) if rows else []), repeats
+
+    def _columns_of(self, rows: list[tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+        assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
+        return dict(zip(self._plan.place, zip(*rows, strict=True), strict=False))
+
+    def _groups(
+        self,
+        rows: list[tuple[Any, ...]],
+        columns: Mapping[str, tuple[Any, ...]],
+        lines: list[bytes] | bytes,
+        odd: list[bytes],
+    ) -> list[Group]:
+        assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
+        first = self._plan.words
+        kept: dict[tuple[Any, ...], list[Row]] = {}
+        known = kept.get
+        for row, numbers in zip(rows, self._rows(columns), strict=False):
+            words = row[first:]
+            some = known(words)
+            if some is None:
+                kept[words] = [numbers]
+            else:
+                some.append(numbers)
+        groups = []
+        for words, some in kept.items():
+            if words not in self._samples:
+                lines = _lines(lines) if isinstance(lines, bytes) else lines
+                if len(self._samples) >= _REMEMBERED:
+                    self._samples.clear()
+                at = next(number for number, row in enumerate(rows) if row[first:] == words)
+                self._samples[words] = self._sample(lines[at], some[0])
+            sample = self._samples[words]
+            if sample is not None:
+                groups.append(Group(sample, some))
+                continue
+            lines = _lines(lines) if isinstance(lines, bytes) else lines
+            odd += [line for line, row in zip(lines, rows, strict=True) if row[first:] == words]
+            self._forget([row for row in rows if row[first:] == words])
+        return groups
+
+    def _forget(self, rows: list[tuple[Any, ...]]) -> None:
+        """Ids of lines that the general way takes: it has a memory of its own."""
+        ids = self._columns_of(rows).get("id")
+        if ids is not None:
+            self.recent.drop(set(map(hash, ids)))
+
+    def _good(self, rows: list[tuple[Any, ...]]) -> list[bool]:
+        """Which rows are plain; mostly all."""
+        if not self._doubtful(self._columns_of(rows)):
+            return [True] * len(rows)
+        if len(rows) == 1:
+            return [False]
+        half = len(rows) // 2
+        return self._good(rows[:half]) + self._good(rows[half:])
+
+    def _sample(self, line: bytes, row: Row) -> UsageRecord | None:
+        """What the fast lane says of a line, without its numbers; None where it says anything but the columns do."""
+        assert self._lane is not None  # noqa: S101  # for mypy: there is a plan
+        one = self._lane.record(self._general(line))
+        if one is None or one.status != "success":
+            return None
+        said = (
+            one.total_input_tokens,
+            one.cache_read_tokens,
+            one.cache_write_tokens,
+            one.uncached_input_tokens,
+            one.output_tokens,
+            one.cache_write_by_ttl,
+            one.time,
+            one.ttft_seconds,
+            one.duration_seconds,
+        )
+        if said != row:
+            return None
+        return UsageRecord(
+            None, one.format, one.provider, one.model, None, one.status, one.quality, (), None, None, None, NOTHING,
+            None, None, None, None, one.attempt, one.service_tier, one.batch, (), one.extra,
+        )  # fmt: skip
+
+    def _doubtful(self, column: Mapping[str, tuple[Any, ...]]) -> bool:
+        """Whether sums do not agree, or a number makes a line special."""
+        counts, outputs = column["input"], column["output"]
+        cached = self._cached(column)
+        totals: Any = counts
+        if self._map.rule == rules.EXCLUSIVE:
+            totals = list(map(add, counts, cached)) if cached else counts
+        elif cached and any(map(gt, cached, counts)):
+            return True
+        if (
+            "total" in column
+            and not self._map.total_ignored
+            and any(map(ne, column["total"], map(add, totals, outputs)))
+        ):
+            return True
+        if any(any(column[role]) for role in _ZERO if role in column):
+            return True
+        times = column.get("time")
+        if times is not None and isinstance(times[0], str) and None in map(values.seconds_since_epoch, times):
+            return True
+        splits = [role for role in column if role.startswith("ttl ")]
+        if splits:
+            parts = zip(*(column[role] for role in splits), strict=True)
+            return any(sum(part) > write for part, write in zip(parts, column["write"], strict=True))
+        return False
+
+    @staticmethod
+    def _cached(column: Mapping[str, Any]) -> Any:
+        reads, writes = column.get("read"), column.get("write")
+        if reads is None or writes is None:
+            return reads or writes
+        return list(map(add, reads, writes)) if any(writes) else reads
+
+    def _rows(self, column: Mapping[str, tuple[Any, ...]]) -> Iterator[Row]:
+        """The numbers of rows as the fast lane gives them."""
+        counts: Any = column["input"]
+        cached = self._cached(column)
+        totals: Any = counts
+        uncached: Any = repeat(None)
+        if self._map.rule == rules.EXCLUSIVE:
+            totals, uncached = map(add, counts, cached), counts
+        elif "read" in column:
+            uncached = map(sub, counts, cached)
+        writes = column.get("write")
+        splits: Any = repeat(NOTHING)
+        if writes and any(writes):
+            names = [role for role in column if role.startswith("ttl ")]
+            parts: Any = zip(*(column[name] for name in names), strict=True) if names else repeat(())
+            ttls = [name.removeprefix("ttl ") for name in names]
+            splits = [
+                rules.by_ttl(write, dict(zip(ttls, part, strict=True)))[0] if write else NOTHING
+                for write, part in zip(writes, parts, strict=False)
+            ]
+        times: Any = column.get("time") or repeat(None)
+        if "time" in column:
+            times = map(float if isinstance(times[0], int) else values.seconds_since_epoch, times)
+        read, none = column.get("read") or repeat(None), repeat(None)
+        output = column["output"]
+        return zip(totals, read, writes or none, uncached, output, splits, times, none, none, strict=False)
+
+    def _learn(self, block: bytes) -> None:
+        """Learns the shape of a log from the lines that the fast lane takes."""
+        if self._lane is None or self._failures >= _PATIENCE:
+            return
+        self._failures += 1
+        seen = []
+        for line in block.split(b"\n", _LEARN_FROM)[:_LEARN_FROM]:
+            try:
+                one = self._general(line)
+            except (ValueError, RecursionError):
+                continue
+            if self._lane.record(one) is not None:
+                seen.append(one)
+        if not seen:
+            return
+        found = {leaf: [_value(one, leaf.attribute) for one in seen] for leaf in self._leaves}
+        live = {leaf: values for leaf, values in found.items() if any(value is not None for value in values)}
+        self._plan = _plan(self._lane.struct, live, self._roles, self._map)
+        self._samples.clear()
+
+
+def _leaves(struct: Any, steps: tuple[str, ...] = (), attribute: str = "") -> Iterator[_Leaf]:
+    for member in msgspec.structs.fields(struct):
+        inner = _inner(member.type)
+        path, name = (*steps, member.encode_name), f"{attribute}{member.name}"
+        if inner is not None:
+            yield from _leaves(inner, path, f"{name}.")
+        else:
+            yield _Leaf(path, name, member.type)
+
+
+def _inner(kind: Any) -> Any:
+    """The struct in a member's type, if it is an object."""
+    options = (kind, *get_args(kind))
+    return next((one for one in options if isinstance(one, type) and issubclass(one, msgspec.Struct)), None)
+
+
+def _value(one: Any, attribute: str) -> Any:
+    for name in attribute.split("."):
+        if one is None:
+            return None
+        one = getattr(one, name)
+    return None if isinstance(one, msgspec.Raw) and bytes(one) == b"null" else one
+
+
+def _full(path: Path, m: UsageMap) -> tuple[Any, ...]:
+    return path.steps if path.absolute else m.usage[0].steps + path.steps if m.usage else path.steps
+
+
+def _roles(m: UsageMap) -> dict[tuple[Any, ...], str]:
+    """What a member is, by its path; members without a role are words."""
+    spans = [path for span in (*m.ttft, *m.duration) for path in (span.path, *span.start, *span.end)]
+    named: list[tuple[str, Sequence[Path | None]]] = [
+        *m.tokens.items(),
+        *((f"ttl {ttl}", paths) for ttl, paths in m.write_by_ttl.items()),
+        ("id", m.id),
+        ("time", m.time),
+        ("span", spans),
+    ]
+    return {_full(path, m): role for role, paths in named for path in paths if path is not None}
+
+
+def _words(m: UsageMap) -> Iterator[Path]:
+    """Paths that a map decides by: were one of them a number's, the number would decide, and not only count."""
+    yield from (*m.model, *m.service_tier, *m.provider_paths)
+    conditions = [condition for condition, _ in m.skip] + [rule.condition for rule in m.rules] + [m.replay, m.retry]
+    for rule in m.status:
+        yield from rule.paths
+        conditions += [rule.condition] if rule.condition is not None else []
+    for condition in (*conditions, *((m.batch,) if isinstance(m.batch, Some) else ())):
+        yield from _asked(condition)
+
+
+def _asked(condition: Condition) -> Iterator[Path]:
+    if isinstance(condition, Test):
+        yield from condition.paths
+    elif isinstance(condition, Every | Some):
+        for part in condition.parts:
+            yield from _asked(part)
+
+
+def _lines(block: bytes) -> list[bytes]:
+    return [line for line in block.split(b"\n") if line.strip()]
+
+
+def _plan(
+    struct: Any, live: Mapping[_Leaf, list[Any]], roles: Mapping[tuple[Any, ...], str], m: UsageMap
+) -> _Plan | None:
+    """How to decode lines of which just these members are there; None where they ask for more than columns can do."""
+    kinds: dict[str, Any] = {}
+    place: dict[str, str] = {}
+    words = []
+    for leaf, found in live.items():
+        role = roles.get(leaf.steps)
+        if role is None:
+            if leaf.type is msgspec.Raw or ("." in leaf.attribute and None in found):
+                return None
+            kinds[leaf.attribute] = leaf.type
+            words.append(leaf.attribute)
+            continue
+        kind = _kind(role, found)
+        if kind is None or role in place:
+            return None
+        kinds[leaf.attribute] = kind
+        if role != "uncached":
+            place[role] = leaf.attribute
+    shape = None
+    if _adds_up(place.keys(), m):
+        shape = _shape(struct, kinds, {leaf.attribute: found for leaf, found in live.items()})
+    if shape is None:
+        return None
+    attributes = [*place.values(), *words]
+    getter = attrgetter(*attributes)
+    return _Plan(
+        msgspec.json.Decoder(shape),
+        getter,
+        {role: number for number, role in enumerate(place)},
+        len(place),
+    )
+
+
+def _adds_up(roles: AbstractSet[str], m: UsageMap) -> bool:
+    """Whether these numbers are enough for the columns."""
+    if not {"input", "output"} <= roles or ("read" not in roles and (m.rule == rules.EXCLUSIVE or "write" in roles)):
+        return False
+    if "read" not in roles and not roles.isdisjoint(_ZERO):
+        return False
+    return "write" in roles or not any(role.startswith("ttl ") for role in roles)
+
+
+def _kind(role: str, found: list[Any]) -> Any:
+    """The type of a member with a role; None where lines differ in it."""
+    if any(value is None for value in found):
+        return None
+    if role == "id":
+        return _ID
+    if role == "time":
+        if all(value.__class__ is int for value in found):
+            return _WHOLE_SECONDS
+        return _ID if all(isinstance(value, str) for value in found) else None
+    return None if role == "span" else _COUNT
+
+
+def _shape(struct: Any, kinds: Mapping[str, Any], found: Mapping[str, list[Any]], attribute: str = "") -> Any:
+    """The struct of lines of one shape: members that were never there may not be there."""
+    members: list[Any] = []
+    renamed = {}
+    for member in msgspec.structs.fields(struct):
+        name = f"{attribute}{member.name}"
+        renamed[member.name] = member.encode_name
+        inner = _inner(member.type)
+        if inner is None:
+            kind = kinds.get(name)
+            optional = kind is None or kind == member.type
+            members.append((member.name, kind if kind is not None else type(None), *((None,) if optional else ())))
+            continue
+        below = _shape(inner, kinds, found, f"{name}.")
+        if below is None:
+            return None
+        if any(key.startswith(f"{name}.") for key in kinds):
+            members.append((member.name, below))
+        else:
+            members.append((member.name, below | None, None))
+    members.sort(key=len)
+    return msgspec.defstruct(struct.__name__, members, rename=renamed, gc=False)

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prefix_cache_exporter.report.reading import Reading
+from prefix_cache_exporter.usage.blocks import Blocks, Recent
+from prefix_cache_exporter.usage.intake import Intake
+from prefix_cache_exporter.usage.maps import get_map
+from prefix_cache_exporter.usage.money import record_of
+from prefix_cache_exporter.usage.namespaces import Protector
+from prefix_cache_exporter.usage.paths import parse_path
+from prefix_cache_exporter.usage.record import Duplicate, UsageRecord
+
+FIELDS = {"template": "$.metadata.template", "task": "$.task"}
+
+
+def readers(format_, **options):
+    options = {"protect": Protector(), **options}
+    fields = {name: parse_path(path) for name, path in FIELDS.items()}
+    blocks = Blocks(get_map(format_), fields=fields, **options)
+    return (
+        blocks,
+        Intake(get_map(format_), fields=FIELDS, **options),
+        Intake(get_map(format_), fields=FIELDS, **options),
+    )
+
+
+def told(record):
+    """A record as far as counting goes: everything but its id."""
+    values = {name: getattr(record, name) for name in record.__struct_fields__ if name != "id"}
+    return json.dumps(values, sort_keys=True)
+
+
+def both(format_, lines, **options):
+    """What blocks and the general way make of lines, and what the general way alone makes of them."""
+    blocks, general, alone = readers(format_, **options)
+    ours: Counter[str] = Counter()
+    reading = Reading(general, blocks)
+    for at in range(0, len(lines), 16):
+        part = b"".join(line + b"\n" for line in lines[at : at + 16])
+        taken = blocks.take(part)
+        assert taken.lines == sum(bool(line.strip()) for line in lines[at : at + 16])
+        ours["duplicates"] += taken.repeats
+        for found in [*taken.groups, *reading._general(taken.odd, "")]:
+            if isinstance(found, UsageRecord):
+                ours[told(found)] += 1
+            else:
+                ours.update(told(record_of(found.sample, row)) for row in found.rows)
+    ours["duplicates"] += reading.duplicates
+    theirs: Counter[str] = Counter()
+    for outcome in alone.take([line for line in lines if line.strip()], 0.0):
+        if isinstance(outcome, UsageRecord):
+            theirs[told(outcome)] += 1
+        elif isinstance(outcome, Duplicate):
+            theirs["duplicates"] += 1
+    return +ours, +theirs
+
+
+def chat(number, **changes):
+    prompt = 100 + number
+    return {
+        "id": f"c{number}",
+        "created": 1790000000 + number,
+        "model": f"m{number % 2}",
+        "service_tier": "default",
+        "usage": {
+            "prompt_tokens": prompt,
+            "completion_tokens": 7,
+            "total_tokens": prompt + 7,
+            "prompt_tokens_details": {"cached_tokens": number % 3 * 32},
+        },
+        "metadata": {"template": f"t{number % 3}"},
+        **changes,
+    }
+
+
+def message(number, **changes):
+    write = number % 4 * 10
+    return {
+        "id": f"m{number}",
+        "model": "claude-opus-5",
+        "timestamp": "2026-09-21T12:00:00Z",
+        "usage": {
+            "input_tokens": number,
+            "cache_read_input_tokens": number % 3 * 100,
+            "cache_creation_input_tokens": write,
+            "cache_creation": {"ephemeral_5m_input_tokens": write // 2, "ephemeral_1h_input_tokens": 0},
+            "output_tokens": 3,
+        },
+        "task": "qa",
+        **changes,
+    }
+
+
+SHAPES = {"openai.chat": chat, "vllm.chat": chat, "anthropic.messages": message, "deepseek.chat": chat}
+WILD = st.sampled_from([None, 0, -1, 1.5, "7", "x" * 600, "", True, [], {}, {"a": 1}, 2**60, "2026-01-01", 1e300])
+PLACES = st.sampled_from(
+    [
+        ("id",), ("model",), ("created",), ("timestamp",), ("usage",), ("usage", "prompt_tokens"), ("metadata",),
+        ("usage", "completion_tokens"), ("usage", "total_tokens"), ("usage", "prompt_tokens_details"), ("task",),
+        ("usage", "prompt_tokens_details", "cached_tokens"), ("metadata", "template"), ("error",), ("status",),
+        ("usage", "input_tokens"), ("usage", "output_tokens"), ("usage", "cache_read_input_tokens"), ("service_tier",),
+        ("usage", "cache_creation_input_tokens"), ("usage", "cache_creation", "ephemeral_1h_input_tokens"), ("new",),
+        ("usage", "cache_creation"), ("usage", "prompt_cache_hit_tokens"), ("usage", "iterations"),
+    ]
+)  # fmt: skip
+CHANGES = st.lists(st.tuples(st.integers(0, 79), PLACES, WILD, st.booleans()), max_size=12)
+
+
+def changed(record, place, value, remove):
+    inner = record
+    for key in place[:-1]:
+        if not isinstance(inner.get(key), dict):
+            return
+        inner = inner[key]
+    if remove:
+        inner.pop(place[-1], None)
+    else:
+        inner[place[-1]] = value
+
+
+@pytest.mark.parametrize("format_", SHAPES)
+@settings(deadline=None, max_examples=40)
+@given(CHANGES, st.lists(st.integers(0, 79), max_size=5), st.booleans())
+def test_blocks_and_the_general_way_give_the_same_records(format_, changes, repeated, everywhere):
+    records = [SHAPES[format_](number) for number in range(80)]
+    for number, place, value, remove in changes:
+        for record in records if everywhere else [records[number]]:
+            changed(record, place, value, remove)
+    lines = [json.dumps(record).encode() for record in [*records, *(records[number] for number in repeated)]]
+    ours, theirs = both(format_, lines)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("format_", SHAPES)
+def test_lines_of_one_shape_are_taken_in_as_blocks(format_):
+    lines = [json.dumps(SHAPES[format_](number)).encode() for number in range(64)]
+    blocks, _, _ = readers(format_)
+    taken = blocks.take(b"\n".join(lines) + b"\n")
+    assert (taken.odd, taken.repeats, taken.lines) == ([], 0, 64)
+    assert sum(len(group.rows) for group in taken.groups) == 64
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"not json", b"[]", b'{"id": "x"}', b"\xff", b"[" * 100_000, b"data: [DONE]"],
+    ids=["blank", "text", "array", "no usage", "bytes", "deep", "event"],
+)
+def test_other_lines_go_the_general_way(line):
+    plain = [json.dumps(chat(number)).encode() for number in range(40)]
+    ours, theirs = both("openai.chat", [*plain[:20], line, *plain[20:]])
+    assert ours == theirs
+    assert sum(ours.values()) >= 40
+
+
+def test_a_log_whose_shape_changes_is_learnt_anew():
+    old = [json.dumps(chat(number)).encode() for number in range(64)]
+    new = [
+        json.dumps(chat(number + 100, status="ok", created=None, timestamp="2026-09-21")).encode()
+        for number in range(64)
+    ]
+    blocks, _, _ = readers("openai.chat")
+    assert not blocks.take(b"\n".join(old)).odd
+    assert len(blocks.take(b"\n".join(new)).odd) == 64
+    assert not blocks.take(
+        b"\n".join(json.dumps(chat(n + 500, created=None, timestamp="2026-09-21")).encode() for n in range(64))
+    ).odd
+    ours, theirs = both("openai.chat", old + new)
+    assert ours == theirs
+
+
+def test_a_log_without_a_shape_is_left_to_the_general_way():
+    blocks, _, _ = readers("openai.chat")
+    for _ in range(10):
+        assert blocks.take(b'{"a": 1}\n' * 5).lines == 5
+    assert blocks.take(json.dumps(chat(1)).encode()).odd == [json.dumps(chat(1)).encode()]
+    stream, _, _ = readers("openai.chat.stream")
+    assert len(stream.take(json.dumps(chat(1)).encode()).odd) == 1
+
+
+def test_many_combinations_of_words_are_not_all_kept():
+    blocks, _, _ = readers("openai.chat")
+    for start in range(0, 10_000, 1000):
+        lines = [json.dumps(chat(number, model=f"m{number}")).encode() for number in range(start, start + 1000)]
+        assert len(blocks.take(b"\n".join(lines)).groups) == 1000
+    assert len(blocks._samples) <= 4096
+
+
+def test_recent_remembers_at_least_its_bound():
+    recent = Recent(3)
+    assert all(recent.add(number) for number in range(5))
+    assert not recent.add(4)
+    assert not recent.add(2)
+    assert recent.add_all([10, 11])
+    assert not recent.add_all([11, 12])
+    assert not recent.add_all([13, 13])
+    recent.drop({10})
+    assert recent.add(10)
