@@ -1,0 +1,140 @@
+"""Sums over the rows of a group are the sums over its records."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prefix_cache_exporter.report.tally import Group
+from prefix_cache_exporter.usage.eligible import Eligibility
+from prefix_cache_exporter.usage.money import Money, cost_rows, record_of
+from prefix_cache_exporter.usage.price import Cost, PriceBook, Unpriced
+from prefix_cache_exporter.usage.reuse import Rule
+from support.records import record
+
+COUNTS = st.integers(0, 400_000)
+TTLS = st.sampled_from([None, "unknown", "5m", "30m", "1h", "12h"])
+TIMES = st.sampled_from([None, 1.6e9, 1.75e9, 1.79e9, 1.7935e9, 1.7935e9 + 6 * 3600, 1.81e9])
+BOOK = """
+provider: house
+source: https://example.org/prices
+date: 2026-10-11
+models:
+- {id: fine, match: [fine], prices: [{input: 0.0000003, output: 0.0000005, read: 0.5x, write: 1.5x}]}
+- {id: silent, match: [silent], prices: [{input: 1}]}
+"""
+
+
+@pytest.fixture(scope="module")
+def prices(tmp_path_factory):
+    path = tmp_path_factory.mktemp("books") / "book.yaml"
+    path.write_text(BOOK)
+    return PriceBook.load([path])
+
+
+@st.composite
+def rows(draw, reported):
+    read, uncached, write = draw(COUNTS), draw(COUNTS), draw(st.none() | COUNTS)
+    ttl = draw(TTLS)
+    split = {ttl: write} if write and ttl else {}
+    total = read + uncached + (write or 0)
+    return (
+        total, read if reported else None, write if reported else None, uncached if reported else None,
+        draw(COUNTS), split if reported else {}, draw(TIMES), draw(st.none() | st.floats(0, 100)), None,
+    )  # fmt: skip
+
+
+@st.composite
+def groups(draw):
+    reported = draw(st.booleans())
+    provider, model = draw(
+        st.sampled_from(
+            [
+                ("openai", "gpt-6-sol"), ("openai", "gpt-4o"), ("deepseek", "deepseek-v4-pro"), ("house", "fine"),
+                ("anthropic", "claude-sonnet-4-5"), ("house", "silent"), ("openai", "x"), ("vllm", "m"),
+            ]
+        )
+    )  # fmt: skip
+    sample = record(
+        provider=provider,
+        model=model,
+        quality=draw(st.sampled_from(["ok", "ok", "ok", "served_from_gateway_cache"])) if reported else "cache_unknown",
+        service_tier=draw(st.sampled_from([None, "default", "flex"])),
+        batch=draw(st.sampled_from([None, True])),
+        extra=draw(st.sampled_from([{}, {"eligible_tokens": "1500"}, {"eligible_tokens": "x"}])),
+    )
+    return sample, draw(st.lists(rows(reported), min_size=1, max_size=20))
+
+
+def added(costs):
+    """Costs by currency or reason, with how many records are in them."""
+    money, unpriced = {}, Counter()
+    for cost, records in costs:
+        if isinstance(cost, Cost):
+            money.setdefault(cost.currency, Money()).add(cost, records)
+        else:
+            unpriced[cost.reason] += records
+    return {key: [getattr(one, name) for name in Money.__slots__] for key, one in money.items()}, unpriced
+
+
+@settings(deadline=None)
+@given(groups())
+def test_costs_of_a_group_are_the_costs_of_its_records(prices, group):
+    sample, some = group
+    one_by_one = [(prices.cost(record_of(sample, row)), 1) for row in some]
+    assert added(cost_rows(prices, sample, some)) == added(one_by_one)
+
+
+@settings(deadline=None)
+@given(groups(), st.sampled_from([None, 16, 500]), st.booleans())
+def test_eligible_tokens_of_a_group_are_those_of_its_records(group, block, dated):
+    sample, some = group
+    rules = (Rule("vllm", end=1.79e9, recomputed=1), Rule("vllm", start=1.79e9, minimum=(1024, 1024))) if dated else ()
+    eligibility = Eligibility(block_size_tokens=block, rules=rules)
+    found = [(row[1] or 0, eligibility.eligible(record_of(sample, row))) for row in some]
+    known = [(read, eligible) for read, eligible in found if eligible is not None]
+    assert eligibility.sums(sample, some) == (
+        len(known),
+        sum(eligible for _, eligible in known),
+        sum(min(pair) for pair in known),
+    )
+
+
+@settings(deadline=None)
+@given(groups())
+def test_a_group_added_at_once_is_the_group_added_one_by_one(prices, group):
+    sample, some = group
+    eligibility = Eligibility(block_size_tokens=16)
+    at_once, singly = Group(), Group()
+    at_once.add_rows(sample, some, prices, eligibility)
+    for row in some:
+        one = record_of(sample, row)
+        singly.add(one, prices.cost(one), eligibility.eligible(one))
+
+    def shown(group):
+        ((outcome, tally),) = group.outcomes.items()
+        numbers = {name: getattr(tally, name) for name in tally.__slots__ if name not in ("money", "written")}
+        written = {ttl: count for ttl, count in tally.written.items() if count}
+        money = {key: [getattr(one, name) for name in Money.__slots__] for key, one in tally.money.items()}
+        return outcome, numbers, written, money, group.ttft.count, group.ttft.percentile(0.5), group.models
+
+    assert shown(at_once) == shown(singly)
+
+
+def test_money_adds_up():
+    money, other = Money(), Money()
+    money.add(Cost(1, 2, 3, None, 10, "USD", 5))
+    other.add(Cost(1, 2, 3, 4, 10, "USD"), 7)
+    money.merge(other)
+    assert (money.input, money.output, money.priced, money.output_unknown) == (12, 4, 8, 1)
+    assert (money.counterfactual, money.assumed_ttl_tokens) == (20, 5)
+
+
+def test_a_replay_from_a_gateways_cache_costs_nothing_known(prices):
+    sample = record(provider="openai", model="gpt-5", quality="served_from_gateway_cache")
+    assert list(cost_rows(prices, sample, [(10, 5, None, 5, 1, {}, None, None, None)])) == [
+        (Unpriced("served_from_gateway_cache"), 1)
+    ]
