@@ -209,6 +209,21 @@ def test_histograms_keep_cumulative_buckets_and_sum(clock: Clock) -> None:
     assert list(samples(rec, "prefix_cache_engine_time_to_first_token_seconds_sum").values()) == [3.75]
 
 
+def test_other_buckets_after_an_upgrade_stay_cumulative(clock: Clock) -> None:
+    rec = recorder(clock, hold_seconds=0)
+    change = Change()
+    for part, amount in {"0.5": 3, "2.0": 5, "+Inf": 6, "sum": 9.5}.items():
+        change.add(TTFT, R1, amount, part)
+    rec.apply(change)
+    change = Change()
+    for part, amount in {"1.0": 10, "2.0": 12, "+Inf": 12, "sum": 8.0}.items():
+        change.add(TTFT, R1, amount, part)
+    rec.apply(change)
+    rec.commit()
+    (row,) = [row for row in rec.exposed() if row.family is TTFT]
+    assert row.parts == {"0.5": 3, "1.0": 13, "2.0": 17, "+Inf": 18, "sum": 17.5}
+
+
 def test_money_is_kept_whole_and_shown_in_units(clock: Clock) -> None:
     rec = recorder(clock, hold_seconds=0)
     for _ in range(10):

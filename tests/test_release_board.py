@@ -77,3 +77,16 @@ def test_an_unreadable_release_file_shows() -> None:
     recorder = Recorder(Store(None), Limits(), clock=Clock())
     ReleaseBoard(recorder).declare("a", declared("r1"), valid=False)
     assert samples(recorder, "prefix_cache_release_file_valid") == {'source="a"': 0}
+
+
+def test_an_engine_and_a_log_of_one_name_each_say_their_own() -> None:
+    recorder = Recorder(Store(None), Limits(), clock=Clock())
+    board = ReleaseBoard(recorder)
+    board.declare("a", declared("r1"), plane="engine", valid=True)
+    board.declare("a", declared("r2"), plane="usage", valid=False)
+    assert set(revisions(samples(recorder, "prefix_cache_release_in_force"))) == {"r1", "r2"}
+    assert samples(recorder, "prefix_cache_release_file_valid") == {'source="a"': 0}
+    board.declare("a", declared("r2"), plane="engine", valid=True)
+    board.declare("a", declared("r2"), plane="usage", valid=True)
+    assert set(revisions(samples(recorder, "prefix_cache_release_in_force"))) == {"r2"}
+    assert samples(recorder, "prefix_cache_release_file_valid") == {'source="a"': 1}

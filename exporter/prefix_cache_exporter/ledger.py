@@ -64,6 +64,24 @@ class Dirt:
     releases: set[tuple[str, ...]] = field(default_factory=set)
 
 
+def _bounds(parts: Mapping[str, Amount]) -> set[str]:
+    return {part for part in parts if part != "sum"}
+
+
+def _over(bounds: set[str], parts: Mapping[str, Amount]) -> Parts:
+    """A histogram over more bounds than it was counted in, as when an engine is upgraded to other buckets.
+
+    How many observations lie below a bound that was not there is not known; as many as below the next lower one
+    certainly do. So the buckets stay cumulative and nothing is invented.
+    """
+    found: Parts = {}
+    below: Amount = 0
+    for bound in sorted(bounds, key=float):
+        below = found[bound] = parts.get(bound, below)
+    found["sum"] = parts.get("sum", 0)
+    return found
+
+
 class InvalidAmountError(ValueError):
     """An amount that no counter can take. Raised before anything moves."""
 
@@ -110,6 +128,9 @@ class Ledger:
         key, one = self._find(family, self.bounds.bound(family.labels, labels), now)
         self._touch(family, key, parts, now)
         held = one.parts
+        if family.kind == "histogram" and held.keys() != parts.keys():
+            held, parts = (_over(_bounds(held) | _bounds(parts), side) for side in (held, parts))
+            one.parts = held
         for part, amount in parts.items():
             held[part] = held.get(part, 0) + amount
         self.dirt.series.add(key)

@@ -31,13 +31,15 @@ class ReleaseBoard:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._declared: dict[tuple[str, str, str], Release] = {}
+        self._said: dict[str, dict[str, tuple[Release, bool | None]]] = {}
         for name, payload in recorder.cursors(_KIND).items():
             source, template, revision = json.loads(name)
             self._declared[source, template, revision] = Release(**json.loads(payload))
 
-    def declare(self, source: str, releases: Releases, *, valid: bool | None = None) -> None:
+    def declare(self, source: str, releases: Releases, *, plane: str = "", valid: bool | None = None) -> None:
         """Takes over what a source's release file or configuration says now.
 
+        An engine and a log of one name are one source with two planes, each of which may say its own.
         `valid` is whether its release file could be read; None where it has none.
         """
         change = Change()
@@ -47,10 +49,14 @@ class ReleaseBoard:
                 name = json.dumps([source, template, revision])
                 change.cursor(_KIND, name, json.dumps(asdict(release)).encode())
         self._recorder.apply(change)
-        in_force = [(releases.in_force.labels, 1.0)] if releases.in_force.names_it else []
-        self._recorder.replace_gauges(_FAMILIES["release_in_force"], {"source": source}, in_force)
-        if valid is not None:
-            self._recorder.set_gauge(_FAMILIES["release_file_valid"], {"source": source}, float(valid))
+        said = self._said.setdefault(source, {})
+        said[plane] = (releases.in_force, valid)
+        in_force = {release for release, _ in said.values() if release.names_it}
+        labels = [(release.labels, 1.0) for release in in_force]
+        self._recorder.replace_gauges(_FAMILIES["release_in_force"], {"source": source}, labels)
+        files = [readable for _, readable in said.values() if readable is not None]
+        if files:
+            self._recorder.set_gauge(_FAMILIES["release_file_valid"], {"source": source}, float(all(files)))
 
     def publish(self) -> None:
         """Sets the gauges of every release that has had traffic and is not withdrawn."""

@@ -5,9 +5,11 @@ import pytest
 from prefix_cache_exporter import measures
 from prefix_cache_exporter.labels import Limits
 from prefix_cache_exporter.recorder import Recorder
-from prefix_cache_exporter.serve.crew import BusyError, Crew, Post
+from prefix_cache_exporter.serve.crew import BusyError, Crew, Place, Post
 from prefix_cache_exporter.state import Store
 from support.page import samples
+
+A, B = Place("engine", "a"), Place("engine", "b")
 
 
 class Worker:
@@ -33,9 +35,9 @@ def recorder():
 
 def test_only_who_is_concerned_is_replaced(recorder):
     log, crew = [], Crew(recorder)
-    crew.assign({"a": Post(1, lambda: Worker(log, "a1")), "b": Post(1, lambda: Worker(log, "b1"))})
-    crew.assign({"a": Post(2, lambda: Worker(log, "a2")), "b": Post(1, lambda: Worker(log, "b2"))})
-    crew.assign({"a": Post(2, lambda: Worker(log, "a3"))})
+    crew.assign({A: Post(1, lambda: Worker(log, "a1")), B: Post(1, lambda: Worker(log, "b1"))})
+    crew.assign({A: Post(2, lambda: Worker(log, "a2")), B: Post(1, lambda: Worker(log, "b2"))})
+    crew.assign({A: Post(2, lambda: Worker(log, "a3"))})
     assert log == ["start a1", "start b1", "stop a1", "start a2", "stop b1"]
     assert [worker.name for worker in crew.workers] == ["a2"]
 
@@ -43,7 +45,7 @@ def test_only_who_is_concerned_is_replaced(recorder):
 def test_levels_of_a_removed_source_are_withdrawn(recorder):
     up = measures.ENGINE["up"]
     crew = Crew(recorder)
-    crew.assign({"a": Post(1, lambda: Worker([], "a"))})
+    crew.assign({A: Post(1, lambda: Worker([], "a"))})
     recorder.set_gauge(up, {"source": "a"}, 1)
     recorder.set_gauge(up, {"source": "b"}, 1)
     crew.assign({})
@@ -52,9 +54,9 @@ def test_levels_of_a_removed_source_are_withdrawn(recorder):
 
 def test_nobody_begins_before_the_predecessor_has_ended(recorder):
     log, crew = [], Crew(recorder)
-    crew.assign({"a": Post(1, lambda: Worker(log, "a1", ends=False))})
-    with pytest.raises(BusyError, match=r"^source a: still busy after 60 s, not replaced$"):
-        crew.assign({"a": Post(2, lambda: Worker(log, "a2"))})
+    crew.assign({A: Post(1, lambda: Worker(log, "a1", ends=False))})
+    with pytest.raises(BusyError, match=r"^engine source a: still busy after 60 s, not replaced$"):
+        crew.assign({A: Post(2, lambda: Worker(log, "a2"))})
     assert [worker.name for worker in crew.workers] == ["a1"]
     assert log == ["start a1", "stop a1"]
 
@@ -63,7 +65,7 @@ def test_the_crew_has_caught_up_when_everybody_has(recorder):
     crew = Crew(recorder)
     assert crew.caught_up
     slow = Worker([], "b", caught_up=False)
-    crew.assign({"a": Post(1, lambda: Worker([], "a")), "b": Post(1, lambda: slow)})
+    crew.assign({A: Post(1, lambda: Worker([], "a")), B: Post(1, lambda: slow)})
     assert not crew.caught_up
     slow.caught_up = True
     assert crew.caught_up

@@ -22,7 +22,7 @@ def recorder():
 
 
 def looks(recorder, spec):
-    return SourceReleases("vllm", spec, ReleaseBoard(recorder))
+    return SourceReleases("vllm", "engine", spec, ReleaseBoard(recorder))
 
 
 def test_nobody_said(recorder):

@@ -58,8 +58,9 @@ def _addresses(web: Mapping[str, Any]) -> Iterator[_Finding]:
 
 
 def _names(data: Mapping[str, Any]) -> Iterator[_Finding]:
-    seen: dict[str, str] = {}
+    # An engine and a log may share a name: they are then one source with two planes, which rules compare.
     for part in ("engines", "usage"):
+        seen: dict[str, str] = {}
         for number, source in enumerate(data.get(part) or ()):
             at = f"{part}[{number}]"
             if source["name"] in seen:

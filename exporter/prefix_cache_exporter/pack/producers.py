@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .kubernetes import manifest_files
 from .rules import rule_files
 
 if TYPE_CHECKING:
@@ -35,7 +36,12 @@ def _dashboards(settings: Settings) -> Mapping[str, str]:
     return dashboard_files(settings)
 
 
+_WRITTEN_MANIFESTS = frozenset({
+    "config.yaml", "kustomization.yaml", "networkpolicy.yaml", "podmonitor.yaml", "release.yaml", "vllm.yaml",
+})  # fmt: skip
+
 PRODUCERS: tuple[Producer, ...] = (
     Producer("alerts", rule_files, frozenset({"README.md", "alertmanager.example.yml", "runbooks", "tests"})),
     Producer("dashboards", _dashboards, frozenset({"README.md", "kustomization.yaml", "preview"})),
+    Producer("deploy/manifests", manifest_files, _WRITTEN_MANIFESTS),
 )

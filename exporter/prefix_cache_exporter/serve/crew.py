@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prefix_cache_exporter import measures
 from prefix_cache_exporter.logs import fields
@@ -32,9 +32,16 @@ class BusyError(RuntimeError):
         source: whose worker.
     """
 
-    def __init__(self, source: str) -> None:
-        self.source = source
-        super().__init__(f"source {source}: still busy after {_PATIENCE_SECONDS:g} s, not replaced")
+    def __init__(self, place: Place) -> None:
+        self.source = place.source
+        super().__init__(f"{place.plane} source {place.source}: still busy after {_PATIENCE_SECONDS:g} s, not replaced")
+
+
+class Place(NamedTuple):
+    """One plane of one source."""
+
+    plane: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +58,11 @@ class Post:
 
 
 class Crew:
-    """The workers, one per source: begun, replaced and ended as the configuration asks."""
+    """The workers, one per plane of a source: begun, replaced and ended as the configuration asks."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._at_work: dict[str, tuple[object, Worker]] = {}
+        self._at_work: dict[Place, tuple[object, Worker]] = {}
 
     @property
     def workers(self) -> list[Worker]:
@@ -67,7 +74,7 @@ class Crew:
         """Whether everything that was there at the start has been counted."""
         return all(worker.caught_up for worker in self.workers)
 
-    def assign(self, posts: Mapping[str, Post]) -> None:
+    def assign(self, posts: Mapping[Place, Post]) -> None:
         """Brings the crew to what is asked for, by source. Who is not concerned goes on undisturbed.
 
         A successor begins only when its predecessor has ended: two that count the same thing would count it twice.
@@ -75,20 +82,21 @@ class Crew:
         Raises:
             BusyError: where a worker does not end; it goes on being the one.
         """
-        for source, (wants, worker) in list(self._at_work.items()):
-            if source in posts and posts[source].wants == wants:
+        for place, (wants, worker) in list(self._at_work.items()):
+            if place in posts and posts[place].wants == wants:
                 continue
             worker.stop()
             if not worker.join(_PATIENCE_SECONDS):
-                raise BusyError(source)
-            del self._at_work[source]
+                raise BusyError(place)
+            del self._at_work[place]
             for family in _BY_SOURCE:
-                self._recorder.drop_gauges(family, source=source)
-            if source not in posts:
-                _log.info("source removed", extra=fields(source=source))
-        for source, post in posts.items():
-            if source not in self._at_work:
+                if family.plane in {place.plane, "release"}:
+                    self._recorder.drop_gauges(family, source=place.source)
+            if place not in posts:
+                _log.info("source removed", extra=fields(plane=place.plane, source=place.source))
+        for place, post in posts.items():
+            if place not in self._at_work:
                 worker = post.hire()
-                self._at_work[source] = (post.wants, worker)
+                self._at_work[place] = (post.wants, worker)
                 worker.start()
-                _log.info("source added", extra=fields(source=source))
+                _log.info("source added", extra=fields(plane=place.plane, source=place.source))

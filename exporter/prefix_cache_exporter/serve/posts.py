@@ -9,7 +9,7 @@ from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.engine.maps import load_maps
 from prefix_cache_exporter.engine.poller import EnginePoller
 
-from .crew import Post
+from .crew import Place, Post
 from .loop import Loop
 from .releases import SourceReleases
 from .watch import Watch, files_of
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from .loop import Worker
 
 
-def posts(config: Config, recorder: Recorder, board: ReleaseBoard, on_error: Callable[[str], None]) -> dict[str, Post]:
-    """One post per source.
+def posts(
+    config: Config, recorder: Recorder, board: ReleaseBoard, on_error: Callable[[str], None]
+) -> dict[Place, Post]:
+    """One post per plane of a source.
 
     Everything a worker needs is loaded here, before any of the old ones is told to end.
 
@@ -47,7 +49,7 @@ def posts(config: Config, recorder: Recorder, board: ReleaseBoard, on_error: Cal
 
 def engine_posts(
     config: Config, recorder: Recorder, board: ReleaseBoard, on_error: Callable[[str], None]
-) -> dict[str, Post]:
+) -> dict[Place, Post]:
     """One post per engine.
 
     Raises:
@@ -58,12 +60,12 @@ def engine_posts(
     maps = load_maps(config.maps.of("vllm"))
     files = Watch()
     files.changed(files_of(config, None))
-    found: dict[str, Post] = {}
+    found: dict[Place, Post] = {}
     for place, source in enumerate(config.engines):
         _check(source, maps, f"engines[{place}]")
         spec = source.release or config.release
-        hire = partial(_engine, source, recorder, SourceReleases(source.name, spec, board), maps, on_error)
-        found[source.name] = Post((source, spec, files.seen), hire)
+        hire = partial(_engine, source, recorder, SourceReleases(source.name, "engine", spec, board), maps, on_error)
+        found[Place("engine", source.name)] = Post((source, spec, files.seen), hire)
     return found
 
 

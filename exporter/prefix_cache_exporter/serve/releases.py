@@ -19,6 +19,7 @@ class SourceReleases:
 
     Args:
         source: the source's name.
+        plane: which of its planes this is.
         spec: its own release, or the global one.
         board: told what is declared.
 
@@ -26,20 +27,20 @@ class SourceReleases:
         DocumentError: for a release that cannot be one.
     """
 
-    def __init__(self, source: str, spec: ReleaseSpec, board: ReleaseBoard) -> None:
-        self._source, self._declared, self._board = source, declared(spec), board
+    def __init__(self, source: str, plane: str, spec: ReleaseSpec, board: ReleaseBoard) -> None:
+        self._source, self._plane, self._declared, self._board = source, plane, declared(spec), board
         self._file = None if spec.file is None else ReleaseFile(spec.file)
         self._was_read = False
 
     def look(self) -> Releases:
         """The releases of now; what has changed is on the board."""
         if self._file is None:
-            self._board.declare(self._source, self._declared)
+            self._board.declare(self._source, self._declared, plane=self._plane)
             return self._declared
         self._file.look()
         self._was_read = self._was_read or self._file.valid
         releases = self._file.releases if self._was_read else self._declared
-        self._board.declare(self._source, releases, valid=self._file.valid)
+        self._board.declare(self._source, releases, plane=self._plane, valid=self._file.valid)
         return releases
 
 

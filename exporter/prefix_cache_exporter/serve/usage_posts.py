@@ -13,7 +13,7 @@ from prefix_cache_exporter.usage.maps import MapBook, UnknownFormatError
 from prefix_cache_exporter.usage.price import PriceBook
 from prefix_cache_exporter.usage.sources import build_ingest, read_key
 
-from .crew import Post
+from .crew import Place, Post
 from .loop import Loop
 from .releases import SourceReleases
 
@@ -71,7 +71,7 @@ class _Needs:
 
 def usage_posts(
     config: Config, recorder: Recorder, board: ReleaseBoard, on_error: Callable[[str], None]
-) -> dict[str, Post]:
+) -> dict[Place, Post]:
     """One post per usage source.
 
     Raises:
@@ -83,7 +83,7 @@ def usage_posts(
     prices = PriceBook.load(config.prices.files, currency=config.prices.currency)
     inventory = None if config.inventory.file is None else load_inventory(config.inventory.file)
     files = _digest(config)
-    found: dict[str, Post] = {}
+    found: dict[Place, Post] = {}
     for place, source in enumerate(config.usage):
         try:
             usage_map = maps.get(source.format)
@@ -92,9 +92,9 @@ def usage_posts(
         key_file = source.namespaces.key_file
         needs = _Needs(source, usage_map, b"" if key_file is None else read_key(key_file), prices, inventory)
         spec = source.release or config.release
-        releases = SourceReleases(source.name, spec, board)
+        releases = SourceReleases(source.name, "usage", spec, board)
         wants = (source, spec, needs.key, files)
-        found[source.name] = Post(wants, partial(_usage, needs, recorder, releases, on_error))
+        found[Place("usage", source.name)] = Post(wants, partial(_usage, needs, recorder, releases, on_error))
     return found
 
 
