@@ -229,6 +229,7 @@ def test_b52_a_revision_that_returns_after_it_was_withdrawn(tmp_path):
     source = Source(tmp_path, record(1, 100), hold=30)
     source.release = Release(template="t", template_revision="r1")
     source.poll()
+    source.recorder.note_scrape()
     source.poll(31)
     assert source.total("prompt_tokens", template_revision="r1") == 100
     source.recorder.note_scrape()
@@ -236,6 +237,7 @@ def test_b52_a_revision_that_returns_after_it_was_withdrawn(tmp_path):
     assert source.total("prompt_tokens", template_revision="r1") is None
     source.append(record(2, 50))
     source.poll()
+    source.recorder.note_scrape()
     assert source.total("prompt_tokens", template_revision="r1") == 100
     source.poll(31)
     assert source.total("prompt_tokens", template_revision="r1") == 150

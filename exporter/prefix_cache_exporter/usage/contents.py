@@ -154,7 +154,12 @@ class _Forward:
 
     def extent(self, most: int) -> int:
         """Reads on as far as `most` to see."""
-        return most if self.read(most - 1, 1) else self._base + len(self._window)
+        if most <= self._base + len(self._window):
+            return most
+        place = self._base + len(self._window)
+        while place < most and (more := self.read(place, CHUNK)):
+            place += len(more)
+        return min(most, place)
 
     def first_data(self, offset: int) -> int | None:
         """Steps over NULs at once: what comes in order is not written over later."""

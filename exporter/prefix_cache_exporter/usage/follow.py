@@ -37,6 +37,7 @@ MISSING_SECONDS = 5.0
 """How long the rest of a log that went away is looked for before it counts as lost."""
 _COPY, _UNCLEAR, _OTHER = range(3)
 _MAGIC = 6
+_ENDLESS = 1 << 62
 _TURN = 8
 _MOST_OPEN = 256
 _MOST_KNOWN = 4096
@@ -145,7 +146,8 @@ class Follower:
         busy = True
         while busy:
             busy = False
-            for key in list(self._open):
+            turn = list(self._open)
+            for key in turn:
                 for _ in range(_TURN):
                     piece = self._advance(key, draining=draining)
                     if piece is None:
@@ -154,6 +156,7 @@ class Follower:
                     yield self._batch(piece, str(key))
             if self._noted or self._stored or self._ended:
                 yield self._batch(Piece([]))
+            busy = busy or not self._open.keys() <= set(turn)  # found while reading: a new file under an old name
             if busy and self._clock() - (self._looked or 0) >= LOOK_SECONDS:
                 self._look()
 
@@ -304,6 +307,7 @@ class Follower:
         elif not _is_early(one.log.content):
             del self._open[key], self._by_file[one.file], self._known[key]
             self._stored[str(key)] = None
+            self._release(key)
             match = files.Match(one.path, one.file, one.log.content.stamp())
             try:
                 content = one.log.content.reopened()
@@ -340,10 +344,12 @@ class Follower:
                 continue
             if position.file == match.file and key not in self._open and _fits(position, content):
                 return key
-            if position.family != family or not position.tells():
+            if position.family != family:
                 continue
             if key in self._open:
-                kind = self._compare(self._open[key], content)
+                kind = _compare(self._open[key].log, content)
+            elif not position.tells():
+                continue
             elif _fits(position, content):
                 return key
             else:
@@ -352,16 +358,6 @@ class Follower:
                 self._set_aside[match.file] = (key, match.stamp if kind == _COPY else (-1, -1))
                 return None
         return self._new(family, match.file, match.path)
-
-    def _compare(self, one: _Followed, content: Content) -> int:
-        """Holds a file against a log that is being followed: a copy holds the same as far as it goes."""
-        position, original = one.log.position, one.log.content
-        if not position.fits(original):
-            return _UNCLEAR  # replaced just now
-        extent = content.extent(position.offset)
-        tail = max(0, extent - positions.TAIL), min(extent, positions.TAIL)
-        pieces = (0, min(extent, positions.HEAD)), tail
-        return _COPY if all(content.read(*piece) == original.read(*piece) for piece in pieces) else _OTHER
 
     def _content(self, match: Match) -> Content | None:
         """Opens a file; None where it is gone, is another one by now, or may not be read."""
@@ -452,10 +448,10 @@ class Follower:
 
     def _find(self, key: int, position: Position, candidates: list[Match]) -> bool:
         for match in candidates:
-            same = match.file == position.file
-            if match.file in self._by_file or not (
-                same or (position.tells() and files.family(match.path) == position.family)
-            ):
+            # Its own file under any name, if something of it is known by content: inodes are used again.
+            own = match.file == position.file
+            akin = files.family(match.path) == position.family
+            if match.file in self._by_file or not ((own and (akin or position.offset)) or (akin and position.tells())):
                 continue
             try:
                 content = self._content(match)
@@ -522,6 +518,20 @@ class Follower:
             if key not in here:
                 del self._known[key]
                 self._stored[str(key)] = None
+
+
+def _compare(log: Log, content: Content) -> int:
+    """Holds a file against a log that is being followed: a copy holds the same as far as it goes, and no more."""
+    original = log.content
+    if original.rewritable and not log.position.fits(original):
+        return _UNCLEAR  # replaced just now
+    whole = original.extent(_ENDLESS)
+    extent = content.extent(whole + 1)
+    if extent > whole:
+        return _OTHER
+    tail = max(0, extent - positions.TAIL), min(extent, positions.TAIL)
+    pieces = (0, min(extent, positions.HEAD)), tail
+    return _COPY if all(content.read(*piece) == original.read(*piece) for piece in pieces) else _OTHER
 
 
 def _shorter(position: Position, content: Content) -> int:

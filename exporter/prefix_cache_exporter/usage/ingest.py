@@ -149,11 +149,25 @@ class Ingest:
         self._apply(tally, batch)
 
     def _lines(self, lines: Sequence[bytes], log: str, tally: Tally, now: float) -> None:
-        groups, outcomes = self._intake.gather(lines, now, log)
+        try:
+            groups, outcomes = self._intake.gather(lines, now, log)
+        except Exception as error:  # noqa: BLE001  # a mistake of ours costs one counted line, never the file
+            self._mistake(error)
+            groups, outcomes = [], self._one_by_one(lines, log, tally, now)
         for group in groups:
             count_group(self._counting, group, tally, now)
             self._last_record = now
         self._outcomes(outcomes, tally, now)
+
+    def _one_by_one(self, lines: Sequence[bytes], log: str, tally: Tally, now: float) -> list[Outcome]:
+        found: list[Outcome] = []
+        for line in lines:
+            try:
+                found += self._intake.take([line], now, log)
+            except Exception as error:  # noqa: BLE001  # likewise
+                tally.event("lost_lines", "internal_error")
+                self._mistake(error)
+        return found
 
     def _outcomes(self, outcomes: Iterable[Outcome], tally: Tally, now: float) -> None:
         for outcome in outcomes:

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prefix_cache_exporter.recorder import Change
+from prefix_cache_exporter.release import Release
+from prefix_cache_exporter.usage.count import Counting, Tally, band_names
+from prefix_cache_exporter.usage.count_many import count_group
+from prefix_cache_exporter.usage.eligible import Eligibility
+from prefix_cache_exporter.usage.intake import Group
+from prefix_cache_exporter.usage.money import record_of
+from prefix_cache_exporter.usage.price import PriceBook
+from prefix_cache_exporter.usage.record import UsageRecord
+from prefix_cache_exporter.usage.sketch import Window
+
+NOW = 1_772_452_800.0
+PRICES = PriceBook()
+COUNTS = st.integers(0, 300_000)
+
+
+def change(tally: Tally) -> dict:
+    done = Change()
+    tally.flush(done)
+    return {(family.id, labels): dict(parts) for (family, labels), parts in done.parts.items()}
+
+
+def counting() -> Counting:
+    return Counting(
+        release=lambda: Release(template="t", template_revision="r"),
+        prices=PRICES,
+        eligibility=Eligibility(block_size_tokens=16),
+        fingerprints=Window(600),
+    )
+
+
+@st.composite
+def groups(draw) -> Group:
+    """Plain records as the fast lane gathers them."""
+    read = draw(st.booleans())
+    rows = []
+    for _ in range(draw(st.integers(1, 12))):
+        uncached, cached, written = draw(COUNTS), draw(COUNTS), draw(st.none() | COUNTS)
+        split = {"5m": written} if written and draw(st.booleans()) else {}
+        seconds = [draw(st.none() | st.integers(0, 8_000).map(lambda x: x / 8)) for _ in range(2)]
+        time = draw(st.none() | st.sampled_from([NOW, NOW - 100_000, NOW + 1000, NOW - 10]))
+        total = uncached + cached + (written or 0)
+        known = (cached, written, uncached) if read else (None, written, None)
+        rows.append((total, *known, draw(COUNTS), split, time, *seconds))
+    extra = draw(
+        st.sampled_from([{}, {"eligible_tokens": "70"}, {"eligible_tokens": "?"}, {"leading_fingerprint": "ab"}])
+    )
+    sample = UsageRecord(
+        None,
+        "x",
+        *draw(
+            st.sampled_from(
+                [("anthropic", "claude-sonnet-4-5"), ("openai", "gpt-4o"), ("vllm", "m"), ("google", "gemini-2.5-pro")]
+            )
+        ),
+        None,
+        draw(st.sampled_from(["success", "failed"])),
+        "ok" if read else "cache_unknown",
+        (),
+        *[None] * 3,
+        {},
+        None,
+        None,
+        extra=extra,
+    )
+    return Group(sample, rows)
+
+
+@given(groups())
+def test_a_group_counts_what_its_records_would(group):
+    one_by_one, together = Tally("s"), Tally("s")
+    slow, fast = counting(), counting()
+    for row in group.rows:
+        slow.count(record_of(group.sample, row), one_by_one, NOW)
+    count_group(fast, group, together, NOW)
+    assert change(together) == change(one_by_one)
+    assert list(fast._fingerprints.levels(NOW)) == list(slow._fingerprints.levels(NOW))
+
+
+def test_bands_have_names():
+    assert band_names((512, 2048)) == ("0-512", "513-2048", "over 2048")
+    assert band_names(()) == ("over 0",)
+    assert counting().band(None) == "unknown"
+    assert [counting().band(total) for total in (0, 512, 513, 131072, 131073)] == [
+        "0-512",
+        "0-512",
+        "513-2048",
+        "32769-131072",
+        "over 131072",
+    ]
