@@ -44,8 +44,13 @@ _PACK = {
     "evidence_join": ["model", "template", "template_revision"],
 }
 _HOLD = {"for": "4s", "keep_firing_for": "4s"}
-_PATIENT = {"PrefixCacheExporterAbsent": {"for": "20s"}, "PrefixCacheDroppedWithoutRelease": {"for": "12s"}}
-"""Alerts that a start or a cold window would set off if they waited no longer than the others."""
+_PATIENT = {
+    "PrefixCacheExporterAbsent": {"for": "20s"},
+    "PrefixCacheDroppedWithoutRelease": {"for": "12s"},
+    "PrefixCacheEvidenceDisagrees": {"for": "15s"},
+}
+"""Alerts that a start, a cold window, or counting at the first token here and at the last one there would set off in
+windows this short, if they waited no longer than the others."""
 
 
 def sources(template: str) -> dict[str, str]:
@@ -98,7 +103,7 @@ def write_sidecar(folder: Path, servers: Mapping[str, str], listen: str) -> Path
         _text(
             {
                 "web": {"listen_address": [listen]},
-                "state": {"hold_seconds": 2, "commit_seconds": 0.5},
+                "state": {"hold_seconds": 3, "commit_seconds": 0.5},
                 "engines": [_engine(folder, template, address) for template, address in servers.items()],
                 "usage": [_usage(folder, template) for template in servers],
                 "maps": {"folders": [str(folder / "maps")]},
@@ -127,7 +132,7 @@ def write_prometheus(folder: Path, exporter: str, rules: Path, alertmanager: str
         alertmanager: address of Alertmanager, where there is one.
     """
     config: dict[str, Any] = {
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+        "global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "1s"},
         "rule_files": [f"{rules}/*.yaml"],
         "scrape_configs": [{"job_name": JOB, "static_configs": [{"targets": [exporter]}]}],
     }
