@@ -184,6 +184,8 @@ def check(reader: PageReader, text: str, dialect: str) -> None:
     page = read(reader, text, dialect)
     if isinstance(page, PageError):
         meant = page.reason in ("duplicate", "truncated", "empty") or "declared as" in page.detail
+        # The text parser does not look at a type that the next line takes back.
+        meant = meant or "Invalid metric type" in page.detail
         # The OpenMetrics parser lets some time stamps pass that are no numbers, like `1700000000.+1`, and takes any
         # character for the space before a value.
         meant = meant or "two ways" in page.detail or reference(text, "text") is None
@@ -198,8 +200,8 @@ def check(reader: PageReader, text: str, dialect: str) -> None:
 def breaks_within(text: str, page: Page) -> bool:
     """Whether the wanted families alone are refused too, so that the page should have been."""
     names = {family + part for family in page.families for part in PARTS}
-    name = re.compile(r'(?:# [A-Z]+ )?\{?"?([\w:.]*)')
-    lines = [line for line in text.split("\n")[:-2] if name.match(line)[1] in names]
+    name = re.compile(r'(?:# [A-Z]+ )?(?:\{?"((?:[^"\\]|\\.)*)"|([\w:.]*))')
+    lines = [line for line in text.split("\n")[:-2] if "".join(name.match(line).groups("")) in names]
     return reference("\n".join([*lines, "# EOF", ""]), "openmetrics") is None
 
 
