@@ -5,24 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.measures import ENGINE
+from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.alerts import dashboards as uids
-from prefix_cache_exporter.pack.records import pressure
+from prefix_cache_exporter.pack.records import exporter, pressure
 
 from . import panels
 from .board import Question, board
 from .layout import Cell, Section
-from .panels import BAD, GOOD, PLAIN, WARN, Column, Line
+from .panels import BAD, GOOD, WARN, Column, Line
 from .reading import Reader, ratio_of, summed
+from .shapes import query_override
 from .variables import release_variables
 from .wording import caveat_words, state_words
 
 if TYPE_CHECKING:
     from prefix_cache_exporter.pack.names import Names
 
+    from .shapes import Visual
 
 QUESTION = Question(uids.ENGINE, "Engine", "What does the scheduler see, and can its numbers be trusted?")
 _BY = ("model", "source")
 _NAMED = "{{model}} ({{source}})"
+_QUANTILES = (
+    ("request_seconds", "Latency of whole requests", "requests"),
+    ("inter_token_seconds", "Latency between tokens", "tokens"),
+)
 
 
 def make(names: Names) -> str:
@@ -39,54 +46,51 @@ def make(names: Names) -> str:
 
 
 def _trust(reader: Reader) -> tuple[Cell, ...]:
-    info, state, caveat, withheld = (ENGINE[id_] for id_ in ("info", "map_state", "caveat", "withheld"))
+    info, caveat, withheld = (ENGINE[id_] for id_ in ("info", "caveat", "withheld"))
     shown = ("source", "model", "engine_version", "metric_map", "prefix_caching", "hash_algorithm")
     engines = (
         Column("Source", label="source"),
         Column("Model", label="model"),
         Column("vLLM", label="engine_version", width=90),
-        Column("Metric map", label="metric_map", width=110),
-        Column("Prefix caching", label="prefix_caching", width=110),
-        Column("Hash", label="hash_algorithm", width=100),
+        Column("Metric map", label="metric_map", width=120),
+        Column("Prefix caching", label="prefix_caching", width=120),
+        Column("Hash", label="hash_algorithm", width=110),
         Column("Engines", f"count by ({', '.join(shown)}) ({reader.raw(info)})", width=80),
     )
     states = (
-        Column("Source", label="source"),
-        Column("Map state", label="state", mappings=(panels.value_map(state_words()),)),
-        Column("Pods", f"sum by (source, state) ({reader.raw(state)}) > 0", width=70),
+        Column("Source", label="source", width=140),
+        Column("Whether page and map agree", label="state", mappings=(panels.value_map(state_words()),), wrapped=True),
+        Column(
+            "Engines", f"{summed(('source', 'state'), reader.recorded(exporter.map_state(reader.names)))} > 0", width=80
+        ),
     )
     caveats = (
         Column("Source", label="source", width=140),
-        Column("What this version counts differently", label="caveat", mappings=(panels.value_map(caveat_words()),)),
+        Column(
+            "What this version counts differently",
+            label="caveat",
+            mappings=(panels.value_map(caveat_words()),),
+            wrapped=True,
+        ),
         Column("Pods", f"sum by (source, caveat) ({reader.raw(caveat)})", width=70),
     )
     missing = (
         Column("Source", label="source", width=140),
-        Column("Measure", label="measure", width=220),
-        Column("Why it is withheld", label="reason"),
+        Column("Measure", label="measure"),
+        Column("Why", label="reason", width=140),
         Column("Pods", f"count by (source, measure, reason) ({reader.raw(withheld)})", width=70),
     )
-    coverage = panels.ratio_tile(
-        ratio_of("engine_coverage"), *reader.sides("engine_coverage"), ((None, BAD), (0.5, WARN), (0.9, GOOD))
-    )
+    judgement = ((None, BAD), (0.5, WARN), (0.9, GOOD))
+    coverage = panels.ratio_tile(ratio_of("engine_coverage"), reader.sides("engine_coverage"), judgement)
+    about_states = "Only a verified map yields numbers without a question mark."
+    about_caveats = "What to keep in mind beside these numbers. Empty is good."
+    about_missing = "Numbers that this page does not give, rather than giving 0. Empty is good."
     return (
-        Cell(panels.table("Engines and their metric maps", engines, "Which vLLM is read through which map."), 9, 7),
-        Cell(
-            panels.table("State of the maps", states, "Only a verified map yields numbers without a question mark."),
-            8,
-            7,
-        ),
-        Cell(coverage, 8, 7),
-        Cell(
-            panels.table("Caveats in force", caveats, "What to keep in mind beside these numbers. Empty is good."),
-            14,
-            7,
-        ),
-        Cell(
-            panels.table("Withheld measures", missing, "Numbers that this page does not give, rather than giving 0."),
-            10,
-            7,
-        ),
+        Cell(panels.table("Engines and their metric maps", engines, "Which vLLM is read through which map."), 16, 5),
+        Cell(coverage, 8, 5),
+        Cell(panels.table("State of the maps", states, about_states), 12, 5),
+        Cell(panels.table("Withheld measures", missing, about_missing, empty=panels.NOTHING), 12, 5),
+        Cell(panels.table("Caveats in force", caveats, about_caveats, empty=panels.NOTHING), 24, 6),
     )
 
 
@@ -142,23 +146,25 @@ def _lookups(reader: Reader) -> tuple[Cell, ...]:
 
 def _occupancy(reader: Reader) -> tuple[Cell, ...]:
     usage, size, capacity = (ENGINE[id_] for id_ in ("kv_usage_ratio", "block_size_tokens", "capacity_tokens"))
+    # Weighted by what each engine holds: engines of two sizes have no plain mean.
+    held, room = f"{reader.raw(capacity)} * {reader.raw(usage)}", reader.raw(capacity)
     occupancy = (
-        Line(f"max by (model, source) ({reader.raw(usage)})", f"fullest of {_NAMED}"),
-        Line(f"avg by (model, source) ({reader.raw(usage)})", f"mean of {_NAMED}"),
+        Line(f"max by (model, source) ({reader.raw(usage)})", f"fullest: {_NAMED}"),
+        Line(queries.ratio(summed(_BY, held), summed(_BY, room)), f"all: {_NAMED}"),
     )
     waiting = (
-        Line(f"sum by (model, source) ({reader.raw(ENGINE['running_requests'])})", f"running: {_NAMED}"),
-        Line(f"sum by (model, source) ({reader.raw(ENGINE['waiting_requests'])})", f"waiting: {_NAMED}"),
+        Line(summed(_BY, reader.raw(ENGINE["running_requests"])), f"running: {_NAMED}"),
+        Line(summed(_BY, reader.raw(ENGINE["waiting_requests"])), f"waiting: {_NAMED}"),
     )
     preempted = reader.recorded(pressure.preempted(reader.names))
     numbers = (
         Line(f"min({reader.raw(size)})", "tokens in the smallest block"),
-        Line(f"sum({reader.raw(capacity)})", "tokens that all KV caches hold"),
+        Line(f"sum({reader.raw(capacity)})", "tokens in all KV caches"),
     )
     about_usage = (
-        "Share of KV blocks held by running requests: blocks held divided by all blocks of an engine. Cached "
-        "blocks that "
-        "nobody references count as free, so a full cache at rest shows 0."
+        "Share of the KV cache held by running requests: tokens held divided by tokens that the caches can hold (in "
+        "the denominator: every engine whose capacity is on its page; not in it: engines that do not tell it). Cached "
+        "blocks that nobody references count as free, so a full cache at rest shows 0."
     )
     about_preempted = (
         "Preemptions divided by finished requests (in the denominator: requests that the engine finished; not in it: "
@@ -173,22 +179,12 @@ def _occupancy(reader: Reader) -> tuple[Cell, ...]:
                 (Line(preempted, _NAMED),),
                 about_preempted,
                 unit="ratio",
-                highest=None,
+                part=False,
             ),
-            5,
+            8,
             8,
         ),
-        Cell(
-            panels.tile(
-                "Blocks",
-                numbers,
-                "Size of a KV block and capacity of the caches.",
-                unit="tokens",
-                steps=((None, PLAIN),),
-            ),
-            3,
-            8,
-        ),
+        Cell(panels.tile("Blocks", numbers, "Size of a KV block and capacity of the caches.", unit="tokens"), 24, 3),
     )
 
 
@@ -241,23 +237,15 @@ def _latency(reader: Reader) -> tuple[Cell, ...]:
             9,
         )
     )
-    quantiles = [
-        Line(reader.quantile(share, ENGINE["request_seconds"]), f"P{share * 100:.0f} request") for share in (0.5, 0.95)
-    ]
-    quantiles += [
-        Line(reader.quantile(share, ENGINE["inter_token_seconds"]), f"P{share * 100:.0f} between tokens")
-        for share in (0.5, 0.95)
-    ]
-    quantiles.append(
-        Line(
-            f"sum(rate({reader.raw(ENGINE['request_seconds'], part='_count')}[$__rate_interval]))",
-            "requests",
-            "requests/s",
-        )
-    )
+    return (*cells, *(Cell(_quantiles(reader, *one), 12, 8) for one in _QUANTILES))
+
+
+def _quantiles(reader: Reader, id_: str, title: str, samples: str) -> Visual:
+    family = ENGINE[id_]
+    lines = [Line(reader.quantile(share, family), f"P{share * 100:.0f}") for share in (0.5, 0.95)]
+    lines.append(Line(summed((), reader.rated(family, part="_count")), samples, "per second"))
     about = (
-        "Quantiles of whole requests and between tokens, from vLLM's own buckets, with the number of requests "
-        "behind them."
+        f"{family.help} Quantiles from vLLM's own buckets; how many observations are behind them is on the right axis."
     )
-    panel = panels.over_time("Request and inter-token latency", quantiles, about, unit="seconds")
-    return (*cells, Cell(panel, 24, 8))
+    faint = query_override("C", ("custom.axisPlacement", "right"), ("custom.lineWidth", 1), panels.PLAIN_TEXT)
+    return panels.over_time(title, lines, about, unit="seconds", overrides=(faint,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.measures import ENGINE, EXPORTER, USAGE
+from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.alerts import dashboards as uids
 from prefix_cache_exporter.pack.records import exporter
 
@@ -12,7 +13,7 @@ from . import panels
 from .board import Question, board
 from .layout import Cell, Section
 from .panels import BAD, GOOD, WARN, Column, Line
-from .reading import Reader, summed
+from .reading import Reader, hourly, summed
 from .variables import by_label, datasource
 from .wording import state_words
 
@@ -37,69 +38,56 @@ def make(names: Names) -> str:
     return board(names, QUESTION, variables, sections, marks=False)
 
 
-def _rate(reader: Reader, family: Family, by: tuple[str, ...], base: Family | None = None) -> str:
-    """Rate of a count of bad things: 0 where its base is alive, absent where it is not."""
-    expr = summed(by, reader.rated(family))
-    return reader.zero_where(expr, reader.rated(base), by[-1] if by else "source") if base else expr
+def _hourly(reader: Reader, family: Family, by: tuple[str, ...], base: Family) -> str:
+    """A count of bad things per hour: 0 where its base is alive, absent where it is not."""
+    return hourly(reader.zero_where(summed(by, reader.rated(family)), reader.rated(base), by[-1]))
 
 
 def _up(reader: Reader) -> tuple[Cell, ...]:
     names = reader.names
-    targets, answering = (reader.recorded(one(names)) for one in (exporter.targets, exporter.targets_up))
-    steps = ((None, BAD), (1, GOOD))
+    known, answering = (summed((), reader.recorded(one(names))) for one in (exporter.targets, exporter.targets_up))
     lines = (
-        Line(f"sum({answering}) / (sum({targets}) > 0)", "share that answers", "ratio"),
-        Line(f"sum({answering})", "answer"),
-        Line(f"sum({targets})", "are known to Prometheus"),
+        Line(queries.ratio(answering, known), "share", "ratio"),
+        Line(answering, "answer"),
+        Line(known, "of known"),
     )
     about = (
-        "Exporters that answered the last scrape divided by all that Prometheus knows (none is left out of the "
-        "denominator)."
+        "Exporters that answered the last scrape divided by all that Prometheus knows (in the denominator: every target "
+        "of the job; nothing is left out)."
     )
+    tile = panels.tile("Exporters that answer", lines, about, unit="count", steps=((None, "text"),))
     states = (
-        Column("Source", label="source"),
-        Column("Map state", label="state", mappings=(panels.value_map(state_words()),)),
-        Column("Pods", f"sum by (source, state) ({reader.raw(ENGINE['map_state'])}) > 0", width=70),
+        Column("Source", label="source", width=140),
+        Column("Whether page and map agree", label="state", mappings=(panels.value_map(state_words()),), wrapped=True),
+        Column("Engines", f"{summed(('source', 'state'), reader.recorded(exporter.map_state(names)))} > 0", width=80),
     )
-    mismatches = (
-        Line(_rate(reader, ENGINE["map_mismatches"], ("source", "reason"), ENGINE["polls"]), "{{source}} {{reason}}"),
-    )
-    about_mismatch = "Polls per second whose page contradicted the map, by reason; 0 where pages are polled and agree."
-    tile = panels.tile("Exporters", lines, about, unit="count", steps=((None, "text"),), orientation="vertical")
-    tile.overrides.append(
-        {
-            "matcher": {"id": "byFrameRefID", "options": "A"},
-            "properties": [{"id": "thresholds", "value": panels.thresholds(steps)}],
-        }
-    )
+    wrong = _hourly(reader, ENGINE["map_mismatches"], ("source", "reason"), ENGINE["polls"])
+    about_wrong = "Polls per hour whose page contradicted the map, by reason; 0 where pages are polled and agree."
+    mismatches = (Line(wrong, "{{source}} {{reason}}"),)
     return (
-        Cell(tile, 5, 8),
-        Cell(panels.table("Metric maps", states, "Whether pages and maps agree, by source."), 10, 8),
-        Cell(
-            panels.over_time("Map mismatches", mismatches, about_mismatch, unit="per second"),
-            9,
-            8,
-        ),
+        Cell(panels.judged(tile, "A", ((None, BAD), (1, GOOD))), 6, 6),
+        Cell(panels.table("Metric maps", states, "Whether pages and maps agree, by source."), 10, 6),
+        Cell(panels.over_time("Map mismatches", mismatches, about_wrong, unit="per hour"), 8, 6),
     )
 
 
 def _polls(reader: Reader) -> tuple[Cell, ...]:
     errors = (
-        Line(_rate(reader, ENGINE["poll_errors"], ("source", "reason"), ENGINE["polls"]), "{{source}} {{reason}}"),
+        Line(_hourly(reader, ENGINE["poll_errors"], ("source", "reason"), ENGINE["polls"]), "{{source}} {{reason}}"),
     )
     duration = (Line(f"max by (source) ({reader.raw(ENGINE['poll_duration_seconds'])})", "{{source}}"),)
     age = (Line(f"time() - min by (source) ({reader.raw(ENGINE['last_success_timestamp_seconds'])})", "{{source}}"),)
     odd = (
-        Line(_rate(reader, ENGINE["restarts"], ("source",), ENGINE["polls"]), "restarts of {{source}}"),
-        Line(_rate(reader, ENGINE["anomalies"], ("source", "reason"), ENGINE["polls"]), "{{source}} {{reason}}"),
+        Line(_hourly(reader, ENGINE["restarts"], ("source",), ENGINE["polls"]), "restarts of {{source}}"),
+        Line(_hourly(reader, ENGINE["anomalies"], ("source", "reason"), ENGINE["polls"]), "{{source}} {{reason}}"),
     )
     return (
         Cell(
             panels.over_time(
                 "Poll errors",
                 errors,
-                "Polls per second that gave no page, by reason.",
-                unit="per second",
+                "Polls per hour that gave no page, by reason; 0 where engines are polled.",
+                unit="per hour",
             ),
             6,
             8,
@@ -125,8 +113,8 @@ def _polls(reader: Reader) -> tuple[Cell, ...]:
             panels.over_time(
                 "Restarts and increases not believed",
                 odd,
-                "Engine restarts recognised, and increases that were not counted, by reason.",
-                unit="per second",
+                "Engine restarts recognised, and increases that were not counted, per hour, by reason.",
+                unit="per hour",
             ),
             6,
             8,
@@ -137,22 +125,22 @@ def _polls(reader: Reader) -> tuple[Cell, ...]:
 def _logs(reader: Reader) -> tuple[Cell, ...]:
     unread = (Line(f"sum by (source) ({reader.raw(USAGE['log_unread_bytes'])})", "{{source}}"),)
     age = (Line(f"time() - max by (source) ({reader.raw(USAGE['log_last_record_timestamp_seconds'])})", "{{source}}"),)
-    lines = (Line(reader.recorded(reader.names.rate(USAGE["lines"], reader.short, level="source")), "{{source}}"),)
+    lines = (Line(reader.lines(), "{{source}}"),)
     losses = (
-        Line(_rate(reader, USAGE["lost_lines"], ("source", "reason"), USAGE["lines"]), "{{source}} line: {{reason}}"),
-        Line(_rate(reader, USAGE["lost_files"], ("source", "reason"), USAGE["lines"]), "{{source}} file: {{reason}}"),
+        Line(_hourly(reader, USAGE["lost_lines"], ("source", "reason"), USAGE["lines"]), "{{source}} line: {{reason}}"),
+        Line(_hourly(reader, USAGE["lost_files"], ("source", "reason"), USAGE["lines"]), "{{source}} file: {{reason}}"),
         Line(
-            _rate(reader, USAGE["quarantined_records"], ("source", "reason"), USAGE["lines"]),
+            _hourly(reader, USAGE["quarantined_records"], ("source", "reason"), USAGE["lines"]),
             "{{source}} record: {{reason}}",
         ),
     )
     repeats = (
-        Line(_rate(reader, USAGE["duplicate_records"], ("source",), USAGE["lines"]), "{{source}} duplicates"),
+        Line(_hourly(reader, USAGE["duplicate_records"], ("source",), USAGE["lines"]), "{{source}} duplicates"),
         Line(
-            _rate(reader, USAGE["skewed_records"], ("source", "direction"), USAGE["lines"]),
+            _hourly(reader, USAGE["skewed_records"], ("source", "direction"), USAGE["lines"]),
             "{{source}} clock {{direction}}",
         ),
-        Line(_rate(reader, USAGE["anomalies"], ("source", "kind"), USAGE["lines"]), "{{source}} {{kind}}"),
+        Line(_hourly(reader, USAGE["anomalies"], ("source", "kind"), USAGE["lines"]), "{{source}} {{kind}}"),
     )
     open_ = (Line(f"sum by (source) ({reader.raw(USAGE['open_records'])})", "{{source}}"),)
     return (
@@ -173,8 +161,8 @@ def _logs(reader: Reader) -> tuple[Cell, ...]:
             panels.over_time(
                 "Losses by reason",
                 losses,
-                "Lines, files and records that were lost; 0 where logs are read and nothing is.",
-                unit="per second",
+                "Lines, files and records lost per hour; 0 where logs are read and nothing is.",
+                unit="per hour",
             ),
             8,
             8,
@@ -183,8 +171,8 @@ def _logs(reader: Reader) -> tuple[Cell, ...]:
             panels.over_time(
                 "Oddities",
                 repeats,
-                "Repeats ignored, clocks that disagree, records that are odd but counted.",
-                unit="per second",
+                "Repeats ignored, clocks that disagree, records that are odd but counted; per hour.",
+                unit="per hour",
             ),
             8,
             8,
@@ -201,60 +189,38 @@ def _logs(reader: Reader) -> tuple[Cell, ...]:
 
 def _state(reader: Reader) -> tuple[Cell, ...]:
     family = EXPORTER
+    alive = family["state_writes"]
     failures = (
-        Line(_rate(reader, family["state_write_failures"], (), family["state_writes"]), "failed"),
-        Line(_rate(reader, family["state_writes"], ()), "written"),
+        Line(_hourly(reader, family["state_write_failures"], ("job",), alive), "failed"),
+        Line(_hourly(reader, family["state_set_aside"], ("job",), alive), "files set aside"),
     )
+    writes = (Line(summed((), reader.rated(alive)), "transactions"),)
     overflow = (
-        Line(_rate(reader, family["label_overflow"], ("label",), family["state_writes"]), "label {{label}}"),
-        Line(_rate(reader, family["series_overflow"], ("family",), family["state_writes"]), "family {{family}}"),
+        Line(_hourly(reader, family["label_overflow"], ("label",), alive), "label {{label}}"),
+        Line(_hourly(reader, family["series_overflow"], ("family",), alive), "family {{family}}"),
     )
     series = (Line(f"max({reader.raw(family['series'])})", "series of the largest exporter"),)
-    internal = (Line(_rate(reader, family["internal_errors"], ("worker",), family["state_writes"]), "{{worker}}"),)
+    internal = (Line(_hourly(reader, family["internal_errors"], ("worker",), alive), "{{worker}}"),)
     reload = (
         Line(f"min({reader.raw(family['config_last_reload_successful'])})", "configuration"),
         Line(f"min({reader.raw(family['release_file_valid'])})", "release file"),
     )
     mapping = panels.value_map({"1": ("in force", GOOD), "0": ("refused, old one stands", WARN)})
-    tile = panels.tile(
-        "Last reload",
-        reload,
-        "Whether the last reload of configuration and release file was taken, on every pod.",
-        unit="count",
-        steps=((None, WARN), (1, GOOD)),
-        mappings=(mapping,),
+    steps = ((None, WARN), (1, GOOD))
+    about = "Whether the last reload of configuration and release file was taken, on every pod."
+    tile = panels.tile("Last reload", reload, about, unit="count", steps=steps, mappings=(mapping,))
+    about_failures = (
+        "Transactions per hour that the disk refused, and state files that could not be read and were set aside."
     )
+    about_overflow = "Label values and series beyond their bounds, per hour. Sums stay exact; names are lost."
+    about_internal = "Errors per hour that a worker of the exporter survived."
+    about_writes = "Transactions per second written to the state file: one for each batch of changes."
+    about_series = "Series held by the largest exporter."
     return (
-        Cell(
-            panels.over_time(
-                "State transactions",
-                failures,
-                "Transactions per second written to the state file, and those the disk refused.",
-                unit="per second",
-            ),
-            6,
-            8,
-        ),
-        Cell(
-            panels.over_time(
-                "Increments that went to `other`",
-                overflow,
-                "Label values and series beyond their bounds. Sums stay exact; names are lost.",
-                unit="per second",
-            ),
-            6,
-            8,
-        ),
-        Cell(panels.over_time("Ledger series", series, "Series held by the largest exporter.", unit="count"), 4, 8),
-        Cell(
-            panels.over_time(
-                "Errors of the exporter itself",
-                internal,
-                "Errors that a worker survived.",
-                unit="per second",
-            ),
-            4,
-            8,
-        ),
-        Cell(tile, 4, 8),
+        Cell(panels.over_time("State transactions", writes, about_writes, unit="per second"), 8, 7),
+        Cell(panels.over_time("State failures", failures, about_failures, unit="per hour"), 8, 7),
+        Cell(tile, 8, 7),
+        Cell(panels.over_time("Increments that went to other", overflow, about_overflow, unit="per hour"), 8, 7),
+        Cell(panels.over_time("Ledger series", series, about_series, unit="count"), 8, 7),
+        Cell(panels.over_time("Errors of the exporter itself", internal, about_internal, unit="per hour"), 8, 7),
     )

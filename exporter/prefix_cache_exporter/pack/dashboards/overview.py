@@ -12,7 +12,7 @@ from . import panels
 from .board import Question, board
 from .layout import Cell, Section
 from .panels import BAD, GOOD, PLAIN, WARN, Column, Line
-from .reading import Reader, ratio_of
+from .reading import Reader, ratio_of, summed
 from .shapes import query_override
 from .variables import release_variables
 
@@ -38,8 +38,7 @@ TILES = (
     ("usage_net_input_cost", _COST),
     ("usage_request_coverage", _COVERAGE),
 )
-"""The ratios of now. Blue ones are no judgement: what is high depends on the prompts; alerts compare with a "
-"baseline."""
+"""The ratios of now. Blue is no judgement: what is high depends on the prompts; alerts compare with a baseline."""
 
 
 def make(names: Names) -> str:
@@ -47,12 +46,12 @@ def make(names: Names) -> str:
     reader = Reader(names)
     now = Section("Now: each ratio with both of its sides", tuple(_tile(reader, id_, steps) for id_, steps in TILES))
     which = Section("Which template revision", (*_lines(reader), Cell(_revisions(reader), 24, 9)))
-    trouble = Section("What needs a look", (Cell(_alerts(), 12, 8), Cell(_sources(reader), 12, 8)))
+    trouble = Section("What needs a look", (Cell(_alerts(), 14, 6), Cell(_sources(reader), 10, 6)))
     return board(names, QUESTION, release_variables(names), (now, trouble, which))
 
 
 def _tile(reader: Reader, id_: str, steps: tuple[tuple[float | None, str], ...]) -> Cell:
-    return Cell(panels.ratio_tile(ratio_of(id_), *reader.sides(id_), steps), 8, 4)
+    return Cell(panels.ratio_tile(ratio_of(id_), reader.sides(id_), steps), 8, 4)
 
 
 def _lines(reader: Reader) -> tuple[Cell, ...]:
@@ -64,11 +63,11 @@ def _lines(reader: Reader) -> tuple[Cell, ...]:
             Line(expected, "expected of {{template}} {{template_revision}} ({{model}}, {{source}})"),
         )
         about = (
-            f"{panels.about_ratio(ratio)} Dashed: what the revision should reach once warm, which is its release's "
+            f"{panels.about_ratio(ratio)} Dashed: what a revision should reach once warm, which is its release's "
             "prediction or else the best daily median that the template had when the revision was born."
         )
-        panel = panels.over_time(f"Population hit ratio, {plane} plane", lines, about, unit="ratio")
-        panel.overrides.append(_dashed("B"))
+        title = f"Population hit ratio, {plane} plane (dashed: expected)"
+        panel = panels.over_time(title, lines, about, unit="ratio", overrides=(_dashed("B"),))
         cells.append(Cell(panel, 12, 9))
     effectiveness = ratio_of("usage_eligible_prefix")
     one = Line(reader.ratio(effectiveness.id), "{{template}} {{template_revision}} ({{model}}, {{source}})")
@@ -98,46 +97,61 @@ def _revisions(reader: Reader) -> Visual:
             grouped(f"{reader.recorded(releases.first_traffic(reader.names))} * 1000"),
             unit="timestamp",
         ),
-        Column("Engine ratio", reader.sides("engine_population_hit", keys, window).quotient, unit="ratio"),
-        Column("Engine prompt tokens", reader.rate("engine", "prompt_tokens", keys, window), unit="tokens/s"),
-        Column("Expected (engine)", grouped(reader.derived("engine_population_hit", "ratio_expected")), unit="ratio"),
-        Column("Usage ratio", reader.sides("usage_population_hit", keys, window).quotient, unit="ratio"),
-        Column("Usage prompt tokens", reader.rate("usage", "prompt_tokens", keys, window), unit="tokens/s"),
+        Column("Engine hit", reader.sides("engine_population_hit", keys, window).quotient, unit="ratio"),
+        Column("Engine tokens", reader.rate("engine", "prompt_tokens", keys, window), unit="tokens/s"),
+        Column("Expected", grouped(reader.derived("engine_population_hit", "ratio_expected")), unit="ratio"),
+        Column("Usage hit", reader.sides("usage_population_hit", keys, window).quotient, unit="ratio"),
+        Column("Usage tokens", reader.rate("usage", "prompt_tokens", keys, window), unit="tokens/s"),
         Column("Effectiveness", reader.sides("usage_eligible_prefix", keys, window).quotient, unit="ratio"),
         Column("Eligible tokens", reader.rate("usage", "eligible_tokens", keys, window), unit="tokens/s"),
     )
     about = (
-        f"Template revisions with traffic, over the last {window}. Ratios are cached over all prompt tokens of "
-        "each plane "
-        "(in the denominator: every prompt token whose cached share is known; not in it: those that cannot be "
-        "known), and "
-        "cached over eligible prefix tokens; the denominator stands beside each."
+        f"Template revisions with traffic, over the last {window}. Engine and usage hit: cached over all prompt tokens of "
+        "each plane (in the denominator: every prompt token whose cached share is known; not in it: those of which it "
+        "cannot be known). Effectiveness: cached over eligible prefix tokens (not in it: tokens that nobody could have "
+        "reused). The denominator stands beside each. Expected: what the engine's ratio should be once warm."
     )
     return panels.table("Revisions side by side", columns, about, sort="First traffic")
 
 
 def _alerts() -> Visual:
+    severities = panels.value_map(
+        {"critical": ("critical", BAD), "warning": ("warning", WARN), "info": ("info", "text")}
+    )
     columns = (
-        Column("Alert", label="alertname"),
-        Column("Severity", label="severity", width=90),
+        Column("Alert", label="alertname", width=280),
+        Column("Severity", label="severity", width=90, mappings=(severities,)),
         Column("Template", label="template"),
         Column("Revision", label="template_revision"),
         Column("Source", label="source"),
         Column("Alerts", _FIRING, width=70),
     )
-    return panels.table("Firing alerts", columns, "Alerts of this pack that fire now. Empty is good.")
+    about = "Alerts of this pack that fire now. Empty is good."
+    return panels.table("Firing alerts", columns, about, empty=panels.NOTHING)
 
 
 def _sources(reader: Reader) -> Visual:
-    names = reader.names
-    up, all_ = reader.recorded(exporter.engines_up(names)), reader.recorded(exporter.engines(names))
-    lines = (Line(f"sum by (source) ({up}) / sum by (source) ({all_} > 0)", "{{source}}"),)
-    about = (
-        "Engines whose last poll gave a whole page, divided by all engines polled (none is left out of the "
-        "denominator)."
+    names, by = reader.names, ("source",)
+    up, known = (summed(by, reader.recorded(one(names))) for one in (exporter.engines_up, exporter.engines))
+    columns = (
+        Column("Source", label="source"),
+        Column("Share up", queries.ratio(up, known), unit="ratio", steps=((None, BAD), (1, GOOD))),
+        Column("Up", up),
+        Column("Polled", known),
     )
-    return panels.bars("Engines up", lines, about, unit="ratio", highest=1)
+    about = (
+        "Engines whose last poll gave a whole page, divided by all engines polled (in the denominator: every engine that "
+        "is configured; nothing is left out)."
+    )
+    return panels.table("Engines up", columns, about)
 
 
 def _dashed(ref: str) -> dict[str, object]:
-    return query_override(ref, ("custom.lineStyle", {"fill": "dash", "dash": [8, 6]}), ("custom.lineWidth", 1))
+    """Grey, dashed and not in the legend, which names the revisions already."""
+    return query_override(
+        ref,
+        ("custom.lineStyle", {"fill": "dash", "dash": [8, 6]}),
+        ("custom.lineWidth", 1),
+        ("custom.hideFrom", {"legend": True, "tooltip": False, "viz": False}),
+        panels.PLAIN_TEXT,
+    )

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
     from prefix_cache_exporter.measures import Ratio
 
+    from .reading import Sides
+
 NO_TRAFFIC = "No traffic"
+NOTHING = "Nothing. Empty is good."
 UNITS = {
     "ratio": "percentunit",
     "tokens": "short",
@@ -29,13 +32,18 @@ UNITS = {
     "seconds": "s",
     "bytes": "decbytes",
     "count": "short",
+    "whole": "locale",
     "timestamp": "dateTimeFromNow",
-    "currency/h": "suffix: /h",
+    "currency/h": "suffix:/h",
     "currency": "short",
-    "per second": "suffix: /s",
+    "per second": "suffix:/s",
+    "per hour": "suffix:/h",
+    "hours": "h",
 }
 """What a number is, as Grafana's unit ids. Every panel has one."""
+_COUNTED = frozenset({"count", "per second", "per hour", "requests/s"})
 _NAME = re.compile(r"\b(?:[a-z_]+:)?prefix_cache_[a-z0-9_]+(?::[a-z0-9_]+)?|\bALERTS\b")
+PLAIN_TEXT = ("color", {"mode": "fixed", "fixedColor": "text"})
 GOOD, WARN, BAD, PLAIN = "green", "orange", "red", "blue"
 
 
@@ -63,15 +71,16 @@ def tile(
     steps: Sequence[tuple[float | None, str]] = ((None, PLAIN),),
     decimals: int | None = None,
     mappings: Sequence[Mapping[str, Any]] = (),
-    orientation: str = "auto",
+    orientation: str = "vertical",
 ) -> Visual:
-    """Numbers of now."""
+    """Numbers of now, side by side and of one size."""
     options = {
         "colorMode": "value",
         "graphMode": "none",
         "justifyMode": "auto",
         "orientation": orientation,
         "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
+        "text": {"titleSize": 14, "valueSize": 26},
         "textMode": "value_and_name" if len(lines) > 1 else "auto",
         "wideLayout": True,
     }
@@ -88,25 +97,18 @@ def tile(
     return _visual("stat", title, targets, about, options=options, defaults=defaults, overrides=_units(lines, unit))
 
 
-def ratio_tile(
-    ratio: Ratio, quotient: str, numerator: str, denominator: str, steps: Sequence[tuple[float | None, str]]
-) -> Visual:
-    """A ratio of now with its numerator and denominator beside it."""
+def ratio_tile(ratio: Ratio, sides: Sides, steps: Sequence[tuple[float | None, str]]) -> Visual:
+    """A ratio of now with its numerator and denominator beside it, the ratio in colour."""
     unit = sides_unit(ratio)
-    scale = 3600 if unit == "currency/h" else 1
-    per_hour = f" * {scale}" if scale > 1 else ""
+    scale = " * 3600" if unit == "currency/h" else ""
+    suffix = " ({{currency}})" if unit == "currency/h" else ""
     lines = (
-        Line(quotient, "ratio"),
-        Line(f"{queries.grouped(numerator)}{per_hour}", _side(ratio.numerator), unit),
-        Line(
-            f"{queries.grouped(denominator)}{per_hour}",
-            f"out of {_side(ratio.denominator)}" if len(ratio.denominator) == 1 else "out of all",
-            unit,
-        ),
+        Line(sides.quotient, f"ratio{suffix}"),
+        Line(f"{queries.grouped(sides.numerator)}{scale}", f"{short(ratio.numerator)}{suffix}", unit),
+        Line(f"{queries.grouped(sides.denominator)}{scale}", f"of {short(ratio.denominator)}{suffix}", unit),
     )
-    panel = tile(ratio.title, lines, about_ratio(ratio), unit="ratio", steps=steps, decimals=1, orientation="vertical")
-    for ref in ("B", "C"):
-        panel.overrides.append(query_override(ref, ("color", {"mode": "fixed", "fixedColor": "text"})))
+    panel = tile(ratio.title, lines, about_ratio(ratio), unit="ratio", steps=steps, decimals=1)
+    panel.overrides += [query_override(ref, PLAIN_TEXT) for ref in ("B", "C")]
     return panel
 
 
@@ -117,13 +119,14 @@ def over_time(
     *,
     unit: str,
     stacked: bool = False,
-    highest: float | None = None,
-    lowest: float | None = 0,
-    legend: str = "list",
+    part: bool | None = None,
     overrides: Iterable[Mapping[str, Any]] = (),
-    calcs: Sequence[str] = (),
 ) -> Visual:
-    """Lines over time. A ratio's axis runs from 0 to 1, so that two panels can be compared at a glance."""
+    """Lines over time, from 0.
+
+    The axis of a `part` of a whole, which a ratio is unless said otherwise, ends at 1, so that two panels can be compared
+    at a glance.
+    """
     custom: dict[str, Any] = {
         "drawStyle": "line",
         "lineInterpolation": "linear",
@@ -132,50 +135,27 @@ def over_time(
         "showPoints": "never",
         "spanNulls": False,
         "axisPlacement": "auto",
+        # A count that never moved lies on the ground, not under an axis up to 100.
+        "axisSoftMax": 1,
         "stacking": {"mode": "normal" if stacked else "none", "group": "A"},
     }
+    if unit not in _COUNTED:
+        del custom["axisSoftMax"]
     defaults: dict[str, Any] = {
         "unit": UNITS[unit],
         "noValue": NO_TRAFFIC,
         "color": {"mode": "palette-classic"},
         "custom": custom,
+        "min": 0,
     }
-    if lowest is not None:
-        defaults["min"] = lowest
-    if highest is not None or unit == "ratio":
-        defaults["max"] = 1 if highest is None else highest
+    if part if part is not None else unit == "ratio":
+        defaults["max"] = 1
     options = {
-        "legend": {"displayMode": legend, "placement": "bottom", "showLegend": True, "calcs": list(calcs)},
+        "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []},
         "tooltip": {"mode": "multi", "sort": "desc"},
     }
     settings = [*_units(lines, unit), *map(dict, overrides)]
     return _visual("timeseries", title, _targets(lines), about, options=options, defaults=defaults, overrides=settings)
-
-
-def bars(title: str, lines: Sequence[Line], about: str, *, unit: str, highest: float | None = None) -> Visual:
-    """Bars of now, one per series."""
-    options = {
-        "displayMode": "basic",
-        "orientation": "horizontal",
-        "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
-        "showUnfilled": True,
-        "valueMode": "color",
-        "namePlacement": "auto",
-        "sizing": "auto",
-        "minVizWidth": 8,
-        "minVizHeight": 16,
-        "maxVizHeight": 40,
-    }
-    defaults: dict[str, Any] = {
-        "unit": UNITS[unit],
-        "noValue": NO_TRAFFIC,
-        "min": 0,
-        "color": {"mode": "fixed", "fixedColor": PLAIN},
-        "thresholds": thresholds(((None, PLAIN),)),
-    }
-    if highest is not None:
-        defaults["max"] = highest
-    return _visual("bargauge", title, _targets(lines, instant=True), about, options=options, defaults=defaults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +170,7 @@ class Column:
         steps: thresholds that colour the cell.
         width: in pixels; None shares what is left.
         mappings: value mappings.
+        wrapped: whether a long text goes on in a next line.
     """
 
     title: str
@@ -199,10 +180,13 @@ class Column:
     steps: tuple[tuple[float | None, str], ...] = ()
     width: int | None = None
     mappings: tuple[Mapping[str, Any], ...] = ()
+    wrapped: bool = False
 
 
-def table(title: str, columns: Sequence[Column], about: str, *, sort: str | None = None) -> Visual:
-    """A table of now: rows are the label sets that its queries share."""
+def table(
+    title: str, columns: Sequence[Column], about: str, *, sort: str | None = None, empty: str = NO_TRAFFIC
+) -> Visual:
+    """A table of now: rows are the label sets that its queries share; `empty` stands where there is none."""
     values = [column for column in columns if column.expr is not None]
     targets = [
         Query(expr=column.expr, refId=_ref(place), instant=True, format="table", legendFormat="__auto")
@@ -226,7 +210,8 @@ def table(title: str, columns: Sequence[Column], about: str, *, sort: str | None
     options: dict[str, Any] = {"cellHeight": "sm", "showHeader": True}
     if sort:
         options["sortBy"] = [{"displayName": sort, "desc": True}]
-    defaults = {"noValue": "", "custom": {"align": "auto", "cellOptions": {"type": "auto"}, "inspect": False}}
+    custom = {"align": "auto", "cellOptions": {"type": "auto"}, "inspect": False, "minWidth": 60}
+    defaults = {"noValue": empty, "custom": custom}
     overrides = [_cell(column) for column in columns]
     panel = _visual("table", title, targets, about, options=options, defaults=defaults, overrides=overrides)
     panel.transformations = transformations
@@ -259,11 +244,6 @@ def heatmap(title: str, expr: str, about: str, *, unit: str) -> Visual:
     return _visual("heatmap", title, [target], about, options=options, defaults=defaults)
 
 
-def words(title: str, content: str) -> Visual:
-    """A few sentences."""
-    return Visual(kind="text", title=title, description=content, options={"mode": "markdown", "content": content})
-
-
 def about_ratio(ratio: Ratio) -> str:
     """What a ratio divides: in the denominator, and not in it."""
     top, bottom = (_side(side) for side in (ratio.numerator, ratio.denominator))
@@ -284,6 +264,12 @@ def thresholds(steps: Sequence[tuple[float | None, str]]) -> dict[str, Any]:
     return {"mode": "absolute", "steps": [{"color": color, "value": value} for value, color in steps]}
 
 
+def judged(panel: Visual, ref: str, steps: Sequence[tuple[float | None, str]]) -> Visual:
+    """The same panel with thresholds of its own for one query's number."""
+    panel.overrides.append(query_override(ref, ("thresholds", thresholds(steps))))
+    return panel
+
+
 def value_map(texts: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """Shows a value as words: value to text and colour."""
     options = {
@@ -291,6 +277,24 @@ def value_map(texts: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
         for place, (value, (text, color)) in enumerate(texts.items())
     }
     return {"type": "value", "options": options}
+
+
+UNNAMED = {"type": "special", "options": {"match": "empty", "result": {"text": "(none)", "color": "text", "index": 99}}}
+"""Shows an empty label as a word."""
+_SHORT = {
+    "cached_prompt_tokens": "cached",
+    "prompt_tokens": "prompt",
+    "excluded_prompt_tokens": "excluded",
+    "unreported_prompt_tokens": "unreported",
+    "eligible_cached_tokens": "cached",
+    "eligible_tokens": "eligible",
+    "hit_requests": "with a hit",
+    "reported_requests": "reported",
+    "unreported_requests": "unreported",
+    "eligible_requests": "eligible",
+    "input_cost": "paid",
+    "counterfactual_input_cost": "uncached",
+}
 
 
 def reads(expressions: Iterable[str]) -> list[str]:
@@ -323,18 +327,21 @@ def _cell(column: Column) -> dict[str, Any]:
     properties: list[tuple[str, Any]] = []
     if column.expr is not None:
         properties.append(("unit", UNITS[column.unit]))
+    else:
+        # Traffic that nobody named a release or a namespace for.
+        properties.append(("mappings", [*column.mappings, UNNAMED]))
     if column.steps:
-        properties += [
-            ("thresholds", thresholds(column.steps)),
-            ("custom.cellOptions", {"type": "color-text"}),
-            ("color", {"mode": "thresholds"}),
-        ]
+        properties += [("thresholds", thresholds(column.steps)), ("color", {"mode": "thresholds"})]
+    if column.steps or column.mappings:
+        properties.append(("custom.cellOptions", {"type": "color-text", "wrapText": column.wrapped}))
     if column.width:
         properties.append(("custom.width", column.width))
-    if column.mappings:
-        properties.append(("mappings", list(column.mappings)))
-        properties.append(("custom.cellOptions", {"type": "color-text"}))
     return value_override(column.title, *properties)
+
+
+def short(ids: Sequence[str]) -> str:
+    """A side of a ratio in a word or two, for legends; descriptions have the whole."""
+    return " + ".join(_SHORT.get(id_, id_.replace("_", " ")) for id_ in ids)
 
 
 def _side(ids: Sequence[str]) -> str:

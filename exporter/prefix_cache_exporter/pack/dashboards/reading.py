@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from prefix_cache_exporter import measures
 from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.names import families, ratio_kept, ratio_named
 
@@ -92,26 +93,37 @@ class Reader:
         """What the rules derive from a ratio: its baseline, what is expected of it."""
         return self.recorded(self.names.of_ratio(ratio_named(ratio_id), operation, level=level))
 
-    def quantile(self, share: float, family: Family, by: Iterable[str] = (), *matchers: str) -> str:
+    def lines(self) -> str:
+        """Log lines read per second: what counts of bad records are 0 beside."""
+        return self.recorded(self.names.rate(measures.USAGE["lines"], self.short, level="source"))
+
+    def quantile(self, share: float, family: Family, by: Iterable[str] = (), *, window: Duration | str = RATE) -> str:
         """A quantile of a histogram; absent, not NaN, where nothing was observed."""
-        buckets = summed(("le", *by), self.rated(family, *matchers, part="_bucket"))
-        count = summed(by, self.rated(family, *matchers, part="_count"))
+        labels = tuple(by)
+        buckets, count = (
+            summed(kept, f"rate({self.raw(family, part=part)}[{window}])")
+            for kept, part in ((("le", *labels), "_bucket"), (labels, "_count"))
+        )
         return f"histogram_quantile({queries.number(share)}, {buckets}) and ({count} > 0)"
 
-    def mean(self, family: Family, by: Iterable[str] = (), *matchers: str) -> str:
+    def mean(self, family: Family) -> str:
         """Mean of a histogram's observations."""
-        sides = (summed(by, self.rated(family, *matchers, part=part)) for part in ("_sum", "_count"))
-        return queries.ratio(*sides)
+        return queries.ratio(*(summed((), self.rated(family, part=part)) for part in ("_sum", "_count")))
 
-    def spread(self, family: Family, *matchers: str) -> str:
+    def spread(self, family: Family) -> str:
         """A histogram's buckets, per interval; absent where nothing was observed."""
-        buckets = f"sum by (le) (increase({self.raw(family, *matchers, part='_bucket')}[{RATE}]))"
-        count = f"sum(increase({self.raw(family, *matchers, part='_count')}[{RATE}]))"
+        buckets = f"sum by (le) (increase({self.raw(family, part='_bucket')}[{RATE}]))"
+        count = f"sum(increase({self.raw(family, part='_count')}[{RATE}]))"
         return f"{buckets} and on () ({count} > 0)"
 
     def zero_where(self, expr: str, base: str, label: str) -> str:
         """A count of bad things: 0 where its base metric exists and nothing bad was counted, else absent."""
         return f'{expr} or on () label_replace({summed((), base)} * 0, "{label}", "none", "", "")'
+
+
+def hourly(expr: str) -> str:
+    """A rate per hour: what happens seldom reads as `3 /h`, not as `0.0008 /s`."""
+    return f"({expr}) * 3600"
 
 
 def summed(by: Iterable[str], expr: str) -> str:

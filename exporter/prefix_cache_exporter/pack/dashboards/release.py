@@ -13,7 +13,7 @@ from prefix_cache_exporter.pack.records import fingerprints, releases
 from . import panels
 from .board import Question, board
 from .layout import Cell, Section
-from .panels import NO_TRAFFIC, PLAIN, UNITS, Column, Line
+from .panels import NO_TRAFFIC, UNITS, Column, Line
 from .reading import Reader, ratio_of
 from .shapes import Query, Visual, query_override, value_override
 from .variables import by_label, datasource, from_result
@@ -27,6 +27,10 @@ QUESTION = Question(uids.RELEASE, "Release", "What did this release do?", hours=
 _NARROW = 'source=~"$source",model=~"$model",template=~"$template"'
 OLD, NEW = 'template_revision="$old_revision"', 'template_revision="$new_revision"'
 _BOTH = 'template_revision=~"$old_revision|$new_revision"'
+_OLD, _NEW = "orange", "blue"
+_HOUR = 3600
+_AGE = (("unit", UNITS["hours"]), ("min", 0), ("custom.axisLabel", "since first traffic"))
+_WHOLE = (("min", 0), ("max", 1))
 _TTFT = USAGE["time_to_first_token_seconds"]
 _PLANES = (("engine", "engine_population_hit"), ("usage", "usage_population_hit"))
 
@@ -39,7 +43,7 @@ def make(names: Names) -> str:
         Section("The cold window", tuple(_cold_tiles(names, *plane) for plane in _PLANES)),
         Section("Around the release", (*(_around(names, *plane) for plane in _PLANES), _prefixes(names))),
         Section("Latency of like with like: time to first token by prompt length", _latency(names)),
-        Section("What is pinned", (Cell(_pins(reader), 24, 7),)),
+        Section("What is pinned", (Cell(_pins(reader), 24, 5),)),
     )
     return board(names, QUESTION, variables(names), sections)
 
@@ -48,9 +52,10 @@ def variables(names: Names) -> list[Template]:
     """Source, model and template, then two revisions: the newest, and the newest of the others."""
     family = EXPORTER["release_first_traffic_timestamp_seconds"]
     found = [datasource(), by_label(names, "source", family, ()), by_label(names, "model", family, ("source",))]
-    # One template: the revisions of two have nothing to do with each other.
-    found.append(by_label(names, "template", family, ("source", "model"), several=False))
     age, regex = releases.age(names), '/template_revision="([^"]+)"/'
+    # One template, that of the latest release: the revisions of two have nothing to do with each other.
+    latest = f'sort(min by (template) ({age}{{source=~"$source",model=~"$model",template_revision!~"mixed|other|"}}))'
+    found.append(from_result("template", "Template", latest, '/template="([^"]*)"/'))
     single = f'{_NARROW},template_revision!~"mixed|other|"'
     newest = f"sort(min by (template_revision) ({age}{{{single}}}))"
     other = f'sort(min by (template_revision) ({age}{{{single},template_revision!="$new_revision"}}))'
@@ -76,7 +81,7 @@ def _aligned(names: Names, plane: str, id_: str) -> Cell:
     ratio, age = ratio_of(id_), releases.age(names)
     targets = []
     for place, (title, revision) in enumerate((("old", OLD), ("new", NEW))):
-        when = f"max({age}{{{_NARROW},{revision}}})"
+        when = f"max({age}{{{_NARROW},{revision}}}) / {_HOUR}"
         targets.append(Query(expr=when, refId=f"X{place}", legendFormat=f"age of {title}"))
         targets.append(
             Query(expr=_sides(names, plane, id_, revision)[0], refId=f"Y{place}", legendFormat=f"{title} revision")
@@ -106,9 +111,9 @@ def _aligned(names: Names, plane: str, id_: str) -> Cell:
             "color": {"mode": "palette-classic"},
         },
         overrides=[
-            *(value_override(f"age of {title}", ("unit", "dtdurations"), ("min", 0)) for title in ("old", "new")),
-            value_override("old revision", ("color", _fixed("orange")), ("min", 0), ("max", 1)),
-            value_override("new revision", ("color", _fixed("blue")), ("min", 0), ("max", 1)),
+            *(value_override(f"age of {title}", *_AGE) for title in ("old", "new")),
+            value_override("old revision", ("color", _fixed(_OLD)), *_WHOLE),
+            value_override("new revision", ("color", _fixed(_NEW)), *_WHOLE),
         ],
     )
     return Cell(panel, 12, 9)
@@ -129,41 +134,36 @@ def _cold_tiles(names: Names, plane: str, id_: str) -> Cell:
     expected = f"max({names.of_ratio(ratio_of(id_), 'ratio_expected')}{{{_NARROW},{NEW}}})"
     warm = queries.number(names.settings.thresholds.warm)
     cold = f"({quotient}) < ({expected}) * {warm}"
+    measured = f"count_over_time(({cold})[{memory}:{interval}]) * {queries.number(interval.seconds)}"
     lines = (
-        Line(quotient, "new revision now", "ratio"),
+        Line(quotient, "ratio now", "ratio"),
         Line(expected, "expected once warm", "ratio"),
-        Line(f"max({releases.cold_window(names)}{{{_NARROW},{NEW}}})", "cold window predicted"),
-        Line(
-            f"count_over_time(({cold})[{memory}:{interval}]) * {queries.number(interval.seconds)}",
-            "cold window measured",
-        ),
+        Line(f"max({releases.cold_window(names)}{{{_NARROW},{NEW}}})", "cold predicted"),
+        # A revision that was never cold was cold for 0 seconds; one without traffic was not seen at all.
+        Line(f"{measured} or ({quotient}) * 0", "cold measured"),
     )
     about = (
-        f"{panels.about_ratio(ratio_of(id_))} Predicted: what the release says, else the pack file's default. "
-        "Measured: "
-        f"how long the new revision has been below {float(warm):.0%} of what is expected of it, as far as "
-        f"{memory} back."
+        f"{panels.about_ratio(ratio_of(id_))} Of the new revision. Predicted: the cold window that its release says, else "
+        "the pack file's default. Measured: for how long it has been below "
+        f"{float(warm):.0%} of what is expected of it, as far as {memory} back."
     )
-    return Cell(panels.tile(f"Warming up, {plane} plane", lines, about, unit="seconds", steps=((None, PLAIN),)), 12, 6)
+    panel = panels.tile(f"Warming up, {plane} plane", lines, about, unit="seconds", decimals=1)
+    return Cell(panel, 12, 4)
 
 
 def _around(names: Names, plane: str, id_: str) -> Cell:
-    lines = [
-        Line(_sides(names, plane, id_, revision)[0], f"{title} revision: ratio")
-        for title, revision in (("old", OLD), ("new", NEW))
-    ]
-    lines += [
-        Line(_sides(names, plane, id_, revision)[2], f"{title} revision: prompt tokens", "tokens/s")
-        for title, revision in (("old", OLD), ("new", NEW))
-    ]
+    both = (("old", OLD), ("new", NEW))
+    lines = [Line(_sides(names, plane, id_, revision)[0], f"{title}: ratio") for title, revision in both]
+    lines += [Line(_sides(names, plane, id_, revision)[2], f"{title}: prompt", "tokens/s") for title, revision in both]
     ratio = ratio_of(id_)
     about = (
-        f"{panels.about_ratio(ratio)} The denominators are drawn too (right axis): traffic moving from one "
+        f"{panels.about_ratio(ratio)} The denominators are drawn too (dotted, right axis): traffic moving from one "
         "revision to the other."
     )
-    panel = panels.over_time(f"{ratio.title} and traffic", lines, about, unit="ratio")
-    for ref in ("C", "D"):
-        panel.overrides.append(_right(ref))
+    coloured = zip("ABCD", (_OLD, _NEW) * 2, strict=True)
+    overrides = [query_override(ref, ("color", _fixed(color))) for ref, color in coloured]
+    overrides += [query_override(ref, *_WHOLE) for ref in "AB"] + [_right(ref) for ref in "CD"]
+    panel = panels.over_time(f"{ratio.title} and traffic", lines, about, unit="ratio", part=False, overrides=overrides)
     return Cell(panel, 8, 9)
 
 
@@ -172,8 +172,8 @@ def _prefixes(names: Names) -> Cell:
     distinct, requests = fingerprints.distinct(names), fingerprints.requests(names)
     by = ("template", "template_revision")
     lines = (
-        Line(queries.total(by, f"{distinct}{selected}"), "{{template}} {{template_revision}}: leading fingerprints"),
-        Line(queries.total(by, f"{requests}{selected}"), "{{template}} {{template_revision}}: requests"),
+        Line(queries.total(by, f"{distinct}{selected}"), "{{template_revision}}: distinct beginnings"),
+        Line(queries.total(by, f"{requests}{selected}"), "{{template_revision}}: requests"),
     )
     about = (
         "Distinct beginnings of prompts in the sliding window, beside the requests of the same window. Where the first "
@@ -203,7 +203,7 @@ def _latency(names: Names) -> tuple[Cell, ...]:
         Column("Mean", mean, unit="seconds"),
         Column("P50", quantile(0.5), unit="seconds"),
         Column("P95", quantile(0.95), unit="seconds"),
-        Column("Requests", samples),
+        Column("Requests", samples, unit="whole"),
     )
     about = (
         f"Time to the first content fragment over the last {window} by prompt-length band, so that a change of the "
@@ -212,7 +212,7 @@ def _latency(names: Names) -> tuple[Cell, ...]:
     )
     lines = (Line(mean, "{{prompt_band}} tokens, {{template_revision}}"),)
     over_time = panels.over_time("Mean time to first token by band", lines, about, unit="seconds")
-    return (Cell(panels.table("Time to first token, before and after", columns, about), 12, 9), Cell(over_time, 12, 9))
+    return (Cell(panels.table("Time to first token, before and after", columns, about), 12, 8), Cell(over_time, 12, 8))
 
 
 def _pins(reader: Reader) -> Visual:
@@ -237,5 +237,4 @@ def _right(ref: str) -> dict[str, Any]:
         ("custom.axisPlacement", "right"),
         ("custom.lineStyle", {"fill": "dot", "dash": [2, 4]}),
         ("custom.lineWidth", 1),
-        ("max", None),
     )

@@ -1,7 +1,7 @@
 """grafanalib's shapes, mended: what it writes stems from Grafana before 9, and newer ones do not take all of it.
 
 Thin subclasses only. Each keeps grafanalib's common part, sets `options` and `fieldConfig` in today's form (classic v1
-JSON, schemaVersion 39 as Grafana 10.3 writes it), and drops the keys that Grafana has forgotten.
+JSON, schemaVersion 39 as Grafana 11.1 writes it), and drops the keys that Grafana has forgotten.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Any
 from grafanalib import core
 
 SCHEMA_VERSION = 39
+OLDEST_GRAFANA = "11.1.0"
+"""Whose panel options these are. A panel that does not say so is taken for one of Grafana 6 and migrated; the XY chart
+of Grafana before 11.1 knows other options (https://grafana.com/docs/grafana/latest/panels-visualizations/visualizations/xy-chart/)."""
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 """Every panel, target, variable and annotation reads the data source that the reader chose."""
 
@@ -27,7 +30,7 @@ _FORGOTTEN = frozenset({
     # variables
     "auto", "auto_count", "auto_min", "tagValuesQuery", "tags", "tagsQuery", "useTags",
     # dashboards
-    "__inputs", "gnetId", "hideControls", "rows", "sharedCrosshair", "style",
+    "__inputs", "gnetId", "hideControls", "rows", "sharedCrosshair", "style", "timepicker",
 })  # fmt: skip
 
 
@@ -72,7 +75,7 @@ class Visual(core.Panel):  # type: ignore[misc]  # grafanalib has no types
     def to_json_data(self) -> dict[str, Any]:
         """The panel in today's form."""
         json: dict[str, Any] = super().panel_json({"type": self.kind, "options": self.options})
-        json["datasource"] = DATASOURCE
+        json |= {"datasource": DATASOURCE, "pluginVersion": OLDEST_GRAFANA}
         json["fieldConfig"] = {"defaults": self.defaults, "overrides": self.overrides}
         if not self.transformations:
             del json["transformations"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.measures import USAGE
+from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.alerts import dashboards as uids
 
 from . import panels
 from .board import Question, board
 from .layout import Cell, Section
-from .panels import BAD, GOOD, PLAIN, WARN, Line
-from .reading import Reader, ratio_of, summed
+from .panels import BAD, GOOD, WARN, Column, Line
+from .reading import Reader, hourly, ratio_of, summed
 from .variables import release_variables
 
 if TYPE_CHECKING:
@@ -40,16 +41,22 @@ def make(names: Names) -> str:
 def _coverage(reader: Reader) -> tuple[Cell, ...]:
     steps = ((None, BAD), (0.5, WARN), (0.9, GOOD))
     ids = ("usage_request_coverage", "usage_token_coverage", "usage_eligible_coverage")
-    tiles = [Cell(panels.ratio_tile(ratio_of(id_), *reader.sides(id_), steps), 8, 4) for id_ in ids]
-    quarantined = USAGE["quarantined_records"]
-    bad = reader.zero_where(summed(("reason",), reader.rated(quarantined)), reader.rated(USAGE["lines"]), "reason")
+    tiles = [Cell(panels.ratio_tile(ratio_of(id_), reader.sides(id_), steps), 8, 4) for id_ in ids]
+    recorded = reader.names.rate(USAGE["quarantined_records"], reader.short, level="source", kept=("reason",))
+    bad = reader.zero_where(summed(("reason",), reader.recorded(recorded)), reader.lines(), "reason")
     about = (
-        "Records per second that could not be decided and were not counted, by reason; 0 where logs are read and "
-        "all is well."
+        "Records per hour that could not be decided and were not counted, by reason; 0 where logs are read and all is "
+        "well."
     )
-    lines = (Line(bad, "{{reason}}"),)
-    panel = panels.over_time("Records quarantined", lines, about, unit="per second")
-    return (*tiles, Cell(panel, 24, 6))
+    panel = panels.over_time("Records quarantined", (Line(hourly(bad), "{{reason}}"),), about, unit="per hour")
+    unpriced = reader.zero_where(
+        summed(("reason",), reader.rated(USAGE["unpriced_requests"])),
+        reader.rate("usage", "priced_requests"),
+        "reason",
+    )
+    about = "Requests per second whose cost is not known, by reason. Their tokens are counted; their cost is not."
+    prices = panels.over_time("Requests without a price", (Line(unpriced, "{{reason}}"),), about, unit="requests/s")
+    return (*tiles, Cell(panel, 12, 6), Cell(prices, 12, 6))
 
 
 def _tokens(reader: Reader) -> tuple[Cell, ...]:
@@ -71,8 +78,8 @@ def _tokens(reader: Reader) -> tuple[Cell, ...]:
     for id_, width in (("usage_population_hit", 8), ("usage_eligible_prefix", 8), ("usage_write_back", 8)):
         ratio = ratio_of(id_)
         lines = [Line(reader.sides(id_, ("model", "template")).quotient, "{{template}} ({{model}})")]
-        unit, highest = ("count", None) if id_ == "usage_write_back" else ("ratio", 1)
-        panel = panels.over_time(ratio.title, lines, panels.about_ratio(ratio), unit=unit, highest=highest)
+        unit = "count" if id_ == "usage_write_back" else "ratio"
+        panel = panels.over_time(ratio.title, lines, panels.about_ratio(ratio), unit=unit)
         cells.append(Cell(panel, width, 8))
     return tuple(cells)
 
@@ -99,8 +106,7 @@ def _cost(reader: Reader) -> tuple[Cell, ...]:
     ratio = ratio_of("usage_net_input_cost")
     line = Line(reader.sides("usage_net_input_cost", ("template",)).quotient, "{{template}} ({{currency}})")
     about = f"{panels.about_ratio(ratio)} Above 1, caching costs more than it saves."
-    panel = panels.over_time(ratio.title, (line,), about, unit="ratio", highest=None)
-    del panel.defaults["max"]
+    panel = panels.over_time(ratio.title, (line,), about, unit="ratio", part=False)
     cells.append(Cell(panel, 8, 9))
     return (*cells, *_break_even(reader))
 
@@ -124,10 +130,10 @@ def _break_even(reader: Reader) -> tuple[Cell, ...]:
     needed = f"({write} - 1) / (1 - {read} > 0)"
     got = reader.sides("usage_write_back", window=long).quotient
     lines = (
-        Line(needed, "reads per write needed ({{currency}})"),
-        Line(got, "reads per write seen"),
-        Line(write, "write multiplier w ({{currency}})"),
-        Line(read, "read multiplier r ({{currency}})"),
+        Line(needed, "needed ({{currency}})"),
+        Line(got, "seen"),
+        Line(write, "price of writing, w ({{currency}})"),
+        Line(read, "price of reading, r ({{currency}})"),
     )
     about = (
         f"Over {long}: writing pays where the tokens read per token written exceed (w - 1) / (1 - r), with w and r the "
@@ -135,57 +141,50 @@ def _break_even(reader: Reader) -> tuple[Cell, ...]:
         "and 0 <= r < 1; partial hits and mixed lifetimes make it an estimate. Written tokens are the denominator of "
         "what was seen; providers that write without reporting it are not in it."
     )
-    unpriced = reader.zero_where(
-        summed(("reason",), reader.rated(USAGE["unpriced_requests"])), reader.rated(USAGE["priced_requests"]), "reason"
-    )
-    about_unpriced = (
-        "Requests per second whose cost is not known, by reason. Their tokens are counted; their cost is not."
-    )
-    return (
-        Cell(panels.tile("Break-even", lines, about, unit="count", steps=((None, PLAIN),), decimals=2), 12, 6),
-        Cell(
-            panels.over_time(
-                "Requests without a price",
-                (Line(unpriced, "{{reason}}"),),
-                about_unpriced,
-                unit="requests/s",
-            ),
-            12,
-            6,
-        ),
-    )
+    tile = panels.tile("Break-even: reads per token written", lines, about, unit="count", decimals=2)
+    return (Cell(tile, 24, 4),)
 
 
 def _latency(reader: Reader) -> tuple[Cell, ...]:
-    ttft = USAGE["time_to_first_token_seconds"]
+    ttft, window = USAGE["time_to_first_token_seconds"], reader.names.settings.windows.long
     by = ("prompt_band", "cache_state")
-    quantiles = (
-        Line(reader.quantile(0.5, ttft, by), "P50 {{prompt_band}} {{cache_state}}"),
-        Line(reader.quantile(0.95, ttft, by), "P95 {{prompt_band}} {{cache_state}}"),
+    count = summed(by, reader.recorded(reader.names.rate(ttft, window, part="_count", kept=by)))
+    columns = (
+        Column("Prompt tokens", label="prompt_band"),
+        Column("Cache", label="cache_state"),
+        Column("P50", reader.quantile(0.5, ttft, by, window=window), unit="seconds"),
+        Column("P95", reader.quantile(0.95, ttft, by, window=window), unit="seconds"),
+        Column("Requests", f"{count} * {queries.number(window.seconds)} > 0", unit="whole"),
     )
     about = (
-        "Time to the first content fragment by prompt length and cache state; the number of requests behind it "
-        "stands beside."
+        f"Time to the first content fragment over the last {window}, by prompt length and cache state, with the number of "
+        "requests behind it. A quantile of few requests says little."
     )
-    counts = (
-        Line(
-            f"sum by (prompt_band, cache_state) (increase({reader.raw(ttft, part='_count')}[$__rate_interval]))",
-            "{{prompt_band}} {{cache_state}}",
-        ),
+    mean = queries.ratio(
+        *(
+            summed(by, reader.recorded(reader.names.rate(ttft, reader.short, part=part, kept=by)))
+            for part in ("_sum", "_count")
+        )
     )
-    samples = (
-        "Requests with a time to first token in each step of the panel beside. A quantile of few requests says little."
+    about_mean = (
+        "Mean time to the first content fragment: seconds divided by requests (in the denominator: requests that report a "
+        "time to first token; not in it: those that do not)."
     )
     return (
-        Cell(panels.over_time("Time to first token", quantiles, about, unit="seconds"), 12, 9),
+        Cell(panels.table("Time to first token", columns, about), 8, 9),
         Cell(
-            panels.over_time("Requests behind those quantiles", counts, samples, unit="count", stacked=True),
-            6,
+            panels.over_time(
+                "Mean time to first token",
+                (Line(mean, "{{prompt_band}} tokens, {{cache_state}}"),),
+                about_mean,
+                unit="seconds",
+            ),
+            8,
             9,
         ),
         Cell(
             panels.heatmap("Time to first token, all requests", reader.spread(ttft), ttft.help, unit="seconds"),
-            6,
+            8,
             9,
         ),
     )

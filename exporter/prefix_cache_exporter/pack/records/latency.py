@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 _TTFT = USAGE["time_to_first_token_seconds"]
 _KEPT = ("prompt_band", "cache_state")
-HIT = 'cache_state="hit"'
-KNOWN = 'cache_state=~"hit|miss"'
+HIT = 'cache_state=~"hit|partial"'
+"""Any cached token makes a hit, as in the request hit ratio."""
+KNOWN = 'cache_state=~"hit|partial|miss"'
 
 
 def seconds(names: Names) -> Series:
