@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import signal
 import socket
 import threading
 import time
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +27,10 @@ from prefix_cache_exporter.demo.readings import totals
 from prefix_cache_exporter.demo.stage import Stage
 from prefix_cache_exporter.demo.tell import tell
 from prefix_cache_exporter.measures import USAGE
+from prefix_cache_exporter.serve.ending import Signals
+from prefix_cache_exporter.web.address import Address
+from prefix_cache_exporter.web.http import App, Response, Route
+from prefix_cache_exporter.web.server import WebServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,3 +173,38 @@ def test_the_broken_release_pages_and_the_harmless_one_does_not(tmp_path):
     assert all(page.startswith("PAGE: PrefixCacheCollapsedAfterRelease (support-") for page in pages)
     assert all(" support r43)" in page for page in pages)
     assert stage.alertmanager is not None
+
+
+@dataclass
+class Stub:
+    """As much of a stage as a narrator looks at, with a Prometheus of our own."""
+
+    exporter: str
+    prometheus: str
+    sidecar: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(signals=Signals()))
+
+
+@pytest.fixture
+def stub():
+    alert = {"labels": {"alertname": "Collapsed", "severity": "critical"}, "annotations": {}, "state": "firing"}
+    answers = {"/metrics": "", "/api/v1/alerts": json.dumps({"data": {"alerts": [alert]}})}
+    routes = {path: Route(partial(lambda body, _: Response(body), body)) for path, body in answers.items()}
+    server = WebServer(App(routes), [Address(stages.LOOPBACK, 0)])
+    server.start()
+    yield Stub(*[f"http://{server.addresses[0]}"] * 2)
+    server.stop()
+
+
+def test_alerts_are_told_as_they_change_and_a_chapter_has_its_end(stub, monkeypatch):
+    monkeypatch.setattr(telling, "_LOOK_SECONDS", 0.05)
+    told: list[str] = []
+
+    assert telling.Narrator(stub, told.append, None).watch(Chapter("", "", SUPPORT_R41, 0.5))
+
+    assert told[0] == "Collapsed is firing (everything, severity critical)"
+    assert told[1].startswith("search r7, untouched, over the whole chapter: ")
+    assert len(told) == 2
+
+
+def test_a_chapter_is_left_when_the_time_is_up(stub):
+    assert not telling.Narrator(stub, print, time.monotonic()).watch(Chapter("", "", SUPPORT_R41, 60.0))
