@@ -1,49 +1,52 @@
-"""A small fleet's history as OpenMetrics text: busy for four hours with one release in the middle, then idle, then gone.
+"""A small fleet's history as OpenMetrics text: busy with one release in the middle, then idle, then gone.
 
-Made from the catalogue, so that every family of the exporter's page is there; numbers are plausible, not recorded.
+Made from the catalogue, so that every family of the exporter's page is there; numbers are plausible, not recorded. One
+shape of traffic runs through all counters, so that shares between them are what the constants below say.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from prefix_cache_exporter import measures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from prefix_cache_exporter.measures import Family
 
-STEP = 60
+STEP: Final = 60
 """Seconds between two samples."""
-BUSY, IDLE = 4 * 3600, 3600
-RELEASE = 2 * 3600
+BUSY: Final = 160 * 60
+IDLE: Final = 70 * 60
+"""Longer than the long window, so that every rate comes to rest."""
+END: Final = BUSY + IDLE
+RELEASE: Final = 80 * 60
 """The new revision's first traffic, in seconds from the start."""
-WARM_UP = 1800
-PODS = ("pod-0", "pod-1")
-BOUNDS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0", "60.0", "+Inf")
+WARMING: Final = ((0, 0.08), (10 * 60, 0.33), (25 * 60, 0.58))
+"""The new revision's cached share of prompt tokens, from so many seconds after its first traffic on."""
+PODS: Final = ("pod-0", "pod-1")
 
-ENGINE = {"source": "llama-a", "provider": "vllm", "model": "org/base-7b"}
-GATEWAY = {"source": "gateway", "provider": "openai", "model": "gpt-large"}
-_EXTRA = {
-    "reason": ("timeout",),
+ENGINE: Final = {"source": "llama-a", "provider": "vllm", "model": "org/base-7b"}
+GATEWAY: Final = {"source": "gateway", "provider": "openai", "model": "gpt-large"}
+REVISIONS: Final = {("support", "r41"): 0.62, ("support", "r42"): WARMING[-1][1], ("sales", "r7"): 0.41}
+"""Templates with their revisions, and the cached share of each when warm."""
+_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "tier": ("device", "host"),
     "ttl": ("5m",),
     "currency": ("USD",),
     "component": ("read", "write", "uncached"),
-    "namespace": ("acme", ""),
+    "namespace": ("acme", "globex", ""),
     "task": ("chat",),
-    "status": ("success", "failed"),
-    "attempt": ("first", "retry"),
     "prompt_band": ("512-2048", "2048-8192"),
     "cache_state": ("hit", "miss"),
     "sleep_state": ("awake",),
     "state": ("verified", "unverified", "mismatch", "unknown"),
-    "caveat": ("retried_lookups",),
-    "measure": ("block_lifetime_seconds",),
-    "kind": ("cached_exceeds_input",),
+    "caveat": ("preemption_recount", "whole_blocks_only"),
+    "measure": ("external_lookup_tokens",),
     "direction": ("past",),
     "label": ("namespace",),
     "family": ("prefix_cache_usage_requests",),
@@ -51,185 +54,274 @@ _EXTRA = {
     "engine": ("0",),
     "engine_version": ("0.26.0",),
     "metric_map": ("vllm/0.26.0",),
-    "prefix_caching": ("True",),
+    "prefix_caching": ("on",),
     "hash_algorithm": ("builtin",),
     "version": ("0.1.0",),
     "revision": ("abc",),
     "python_version": ("3.11",),
     "tokenizer_revision": ("t1",),
     "model_revision": ("m1",),
-    "release_fingerprint": ("f1",),
-    "leading_fingerprint": ("l1",),
-    "predecessor_revision": ("",),
+    "kind": ("clock_skew",),
 }
-_TOKENS = 4000.0
-_SHARE = {
-    "cached_prompt_tokens": 0.6,
-    "lookup_tokens": 1.05,
-    "lookup_hit_tokens": 0.62,
+_REASONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "finished_requests": ("stop", "length"),
+    "excluded_prompt_tokens": ("preemptions",),
+    "withheld": ("missing",),
+    "poll_errors": ("timeout",),
+    "map_mismatches": ("forbidden_family",),
+    "unpriced_requests": ("no_price",),
+    "quarantined_records": ("read_exceeds_total",),
+    "lost_lines": ("not_json",),
+    "lost_files": ("vanished",),
+    "ignored_lines": ("not_usage",),
+}
+_TOKENS: Final = 4000.0
+"""Prompt tokens per second of one revision on one pod."""
+_PRICE, _READ, _WRITE = 2.5e-6, 0.1, 1.25
+_WRITTEN: Final = 0.04
+_PER_TOKEN: Final[Mapping[str, float]] = {
+    "lookup_tokens": 1.04,
     "external_lookup_tokens": 0.4,
     "external_lookup_hit_tokens": 0.1,
     "excluded_prompt_tokens": 0.02,
-    "cached_tokens_by_tier": 0.3,
-    "prefill_computed_tokens": 0.4,
     "generation_tokens": 0.2,
-    "preemptions": 2e-6,
-    "finished_requests": 0.0008,
-    "requests": 0.0008,
-    "reported_requests": 0.0007,
-    "unreported_requests": 0.0001,
-    "hit_requests": 0.0005,
-    "unreported_prompt_tokens": 0.1,
-    "written_prompt_tokens": 0.05,
-    "uncached_prompt_tokens": 0.3,
     "output_tokens": 0.2,
+    "preemptions": 4e-6,
+    "finished_requests": 6e-4,
+    "requests": 6e-4,
+    "reported_requests": 5.7e-4,
+    "unreported_requests": 0.3e-4,
+    "eligible_requests": 5.5e-4,
+    "prompt_tokens": 1.0,
+    "unreported_prompt_tokens": 0.03,
+    "written_prompt_tokens": _WRITTEN,
     "eligible_tokens": 0.7,
-    "eligible_cached_tokens": 0.55,
-    "eligible_requests": 0.0006,
-    "input_cost": 1e-6,
-    "output_cost": 2e-6,
-    "counterfactual_input_cost": 2.2e-6,
-    "priced_requests": 0.0007,
-    "unpriced_requests": 0.0001,
+    "output_cost": 0.2 * 4 * _PRICE,
+    "counterfactual_input_cost": _PRICE,
+    "priced_requests": 5.7e-4,
+    "unpriced_requests": 0.2e-4,
 }
-_REUSE = {
-    "cached_prompt_tokens",
-    "lookup_hit_tokens",
-    "hit_requests",
-    "eligible_cached_tokens",
-    "cached_tokens_by_tier",
+"""What moves with prompt tokens, whatever was cached."""
+_PER_SECOND: Final[Mapping[str, float]] = {
+    "polls": 0.2,
+    "lines": 9.0,
+    "state_writes": 1.0,
+    "ignored_lines": 0.4,
+    "quarantined_records": 0.002,
+    "duplicate_records": 0.01,
+    "skewed_records": 0.001,
+    "poll_errors": 0.0008,
+    "restarts": 0.0001,
 }
-_LEVEL = {
+"""Counters that move steadily; every other one stands still at 0."""
+_LEVELS: Final[Mapping[str, float]] = {
     "kv_usage_ratio": 0.71,
+    "reported_block_hit_ratio": 0.5,
     "running_requests": 12,
     "waiting_requests": 3,
     "block_size_tokens": 16,
     "capacity_tokens": 400_000,
     "poll_duration_seconds": 0.02,
-    "leading_fingerprints": 40,
+    "leading_fingerprints": 14,
     "leading_fingerprint_requests": 900,
     "log_unread_bytes": 2048,
     "open_records": 4,
-    "log_files": 1,
     "series": 900,
     "unmapped_models": 0,
     "release_cold_window_seconds": 1800,
     "release_predicted_population_hit_ratio": 0.6,
 }
-_QUIET = {"internal_errors", "state_write_failures", "label_overflow", "series_overflow", "lost_lines", "lost_files"}
+_WAVING: Final = {"kv_usage_ratio", "running_requests", "waiting_requests", "poll_duration_seconds", "log_unread_bytes"}
+_FAST, _MIDDLE = ("0.005", "0.01", "0.025", "0.05", "0.1", "0.25"), ("0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0")
+_SLOW: Final = ("1.0", "5.0", "10.0", "30.0", "60.0", "300.0", "1200.0")
+_HISTOGRAMS: Final[Mapping[str, tuple[float, tuple[str, ...]]]] = {
+    "block_lifetime_seconds": (240, _SLOW),
+    "block_idle_before_evict_seconds": (45, _SLOW),
+    "block_reuse_gap_seconds": (12, _SLOW),
+    "time_to_first_token_seconds": (0.3, _MIDDLE),
+    "prefill_seconds": (0.22, _MIDDLE),
+    "queue_seconds": (0.03, _FAST),
+    "inter_token_seconds": (0.018, _FAST),
+    "request_seconds": (3.5, _SLOW),
+    "duration_seconds": (4, _SLOW),
+}
+"""Median and bounds of each histogram."""
+_SPREAD: Final = 3.0
+"""Exponent of the log-logistic distribution of all times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One series: name, labels text, and what it does."""
+    """One series: its name, labels, and value at a time from the start (None where it does not exist)."""
 
-    family: Family
-    part: str
-    labels: dict[str, str]
-    rate: float
-    started: float
-    ends: float
-
-    def at(self, seconds: float) -> float | None:
-        """Its value at a time from the start; None before it exists."""
-        if seconds < self.started - 60:
-            return None
-        busy = min(max(seconds - self.started, 0), self.ends - self.started)
-        if self.family.id not in _REUSE or self.labels.get("template_revision") != "r42":
-            return self.rate * busy
-        cold = min(busy, WARM_UP)
-        return self.rate * (0.1 * cold + 0.75 * (busy - cold))
+    name: str
+    labels: Mapping[str, str]
+    at: Callable[[float], float | None]
 
 
 def openmetrics(start: float) -> str:
     """The whole history; the first sample is at `start`, in seconds since 1970."""
-    blocks = []
-    for family in measures.FAMILIES.values():
-        rows = [row for line in lines(family) for row in _samples(line, start)]
-        kind = {"info": "gauge"}.get(family.kind, family.kind)
-        blocks.append(f"# TYPE {family.name} {kind}\n" + "".join(rows))
-    for pod in PODS:
-        rows = [f'up{{job="prefix-cache-exporter",instance="{pod}"}} 1 {start + at:.0f}\n' for at in _times()]
-        blocks.append("".join(rows) if pod != PODS[0] else "# TYPE up gauge\n" + "".join(rows))
-    return "".join(blocks) + "# EOF\n"
+    blocks = [_block(family.name, family.kind, lines(family, start), start) for family in measures.FAMILIES.values()]
+    up = (Line("up", {"job": "prefix-cache-exporter", "instance": pod}, lambda _: 1.0) for pod in PODS)
+    return "".join(blocks) + _block("up", "gauge", up, start) + "# EOF\n"
 
 
-def lines(family: Family) -> Iterator[Line]:
+def _block(name: str, kind: str, found: Iterator[Line], start: float) -> str:
+    rows = [f"# TYPE {name} {'gauge' if kind == 'info' else kind}\n"]
+    stamps = [(at, f" {start + at:.0f}\n") for at in range(0, END + 1, STEP)]
+    for line in found:
+        text = ",".join(f'{label}="{value}"' for label, value in line.labels.items())
+        head = f"{line.name}{{{text}}} "
+        rows += [f"{head}{value:.9g}{stamp}" for at, stamp in stamps if (value := line.at(at)) is not None]
+    return "".join(rows)
+
+
+def lines(family: Family, start: float) -> Iterator[Line]:
     """Every series of one family."""
     for place in _places(family):
-        extra = [name for name in family.labels if name not in place]
-        for values in product(*(_EXTRA[name] for name in extra)):
-            labels = {**place, **dict(zip(extra, values, strict=True))}
-            if not (labels.get("status") == "failed" and labels.get("attempt") == "retry"):
-                yield from _of(family, labels)
+        extra = [label for label in family.labels if label not in place]
+        for values in product(*(_values(family, label) for label in extra)):
+            labels = place | dict(zip(extra, values, strict=True))
+            if family.kind == "histogram":
+                yield from _histogram(family, labels)
+            elif family.kind == "counter":
+                yield Line(family.series_name, labels, _counter(family, labels))
+            else:
+                yield Line(family.series_name, labels, _gauge(family, labels, start))
+
+
+def _values(family: Family, label: str) -> tuple[str, ...]:
+    if label == "reason":
+        return _REASONS.get(family.id, ("other",))
+    if label == "namespace" and family.kind == "histogram":
+        return ("acme",)
+    return _LABELS[label]
 
 
 def _places(family: Family) -> Iterator[dict[str, str]]:
-    """Where a family has series: pods, sources, templates and revisions."""
-    if "source" not in family.labels:
-        places: Iterable[dict[str, str]] = [{}]
-    elif family.plane == "engine":
-        places = [ENGINE]
-    elif family.plane == "usage":
-        places = [ENGINE, GATEWAY] if "model" in family.labels else [{"source": "llama-a"}, {"source": "gateway"}]
-    else:
-        places = [ENGINE]
+    """Where a family has series: pods, sources, revisions, outcomes."""
+    sources = [ENGINE] if family.plane == "engine" else [ENGINE, GATEWAY]
     pods = PODS[:1] if family.plane == "usage" else PODS
-    for pod, place in product(pods, places):
-        known = {"job": "prefix-cache-exporter", "instance": pod, **place}
-        known = {name: value for name, value in known.items() if name in {*family.labels, "job", "instance"}}
-        if "template_revision" not in family.labels:
-            yield known
-            continue
-        for template, revision in (("support", "r41"), ("support", "r42"), ("sales", "r7")):
-            yield {**known, "template": template, "template_revision": revision}
+    for pod, source in product(pods, sources if "source" in family.labels else [{}]):
+        target = {"job": "prefix-cache-exporter", "instance": pod}
+        place = target | {label: value for label, value in source.items() if label in family.labels}
+        revisions = REVISIONS if "template_revision" in family.labels else [None]
+        outcomes = _outcomes(source) if "status" in family.labels else [{}]
+        for revision, outcome in product(revisions, outcomes):
+            named = dict(zip(("template", "template_revision"), revision, strict=True)) if revision else {}
+            yield place | named | _release(family, named) | outcome
 
 
-def _of(family: Family, labels: dict[str, str]) -> Iterator[Line]:
+def _release(family: Family, named: Mapping[str, str]) -> dict[str, str]:
+    """What a release's info series says beyond its name."""
+    if family.id != "release_info":
+        return {}
+    revision = named["template_revision"]
+    before = "r41" if revision == "r42" else ""
+    fingerprints = {"release_fingerprint": f"f-{revision}", "leading_fingerprint": f"l-{named['template']}"}
+    return fingerprints | {"predecessor_revision": before}
+
+
+def _outcomes(source: Mapping[str, str]) -> list[dict[str, str]]:
+    served = {"status": "success", "attempt": "first"}
+    rare = [{"status": "failed", "attempt": "first"}, {"status": "success", "attempt": "retry"}]
+    return [served, *rare] if source == GATEWAY else [served]
+
+
+def _traffic(labels: Mapping[str, str]) -> Callable[[float], float]:
+    """Prompt tokens seen until a time: busy in slow waves while the revision is served, then none."""
     revision = labels.get("template_revision")
-    started, ends = (RELEASE if revision == "r42" else 0), (RELEASE if revision == "r41" else BUSY)
-    share = len([name for name in labels if name in {"namespace", "status", "attempt", "ttl", "component", "tier"}])
-    rate = _SHARE.get(family.id, 0 if family.id in _QUIET else 1e-6 if family.kind == "counter" else 0) * _TOKENS
-    if family.id == "prompt_tokens":
-        rate = _TOKENS
-    rate = (rate or 0) / (1 + share)
-    if labels.get("status") == "failed" or labels.get("attempt") == "retry":
-        rate *= 0.03
-    if family.kind != "histogram":
-        yield Line(family, "", labels, rate, started, ends)
-        return
-    for place, bound in enumerate(BOUNDS):
-        slow = 2 if labels.get("cache_state") == "miss" else 0
-        seen = 1 / (1 + 2.718 ** (5 + slow - place))
-        yield Line(family, "_bucket", {**labels, "le": bound}, seen if bound != "+Inf" else 1.0, started, ends)
-    yield Line(family, "_sum", labels, 0.8, started, ends)
-    yield Line(family, "_count", labels, 1.0, started, ends)
+    began, ended = (RELEASE if revision == "r42" else 0), (RELEASE if revision == "r41" else BUSY)
+    weight = {"sales": 0.5}.get(labels.get("template", ""), 1.0)
+    weight *= {"acme": 0.5, "globex": 0.3, "": 0.2}[labels["namespace"]] if "namespace" in labels else 1.0
+    weight *= 0.03 if "failed" in labels.values() or "retry" in labels.values() else 1.0
+    return lambda at: _TOKENS * weight * (_waves(min(max(at, began), ended)) - _waves(began))
 
 
-def _samples(line: Line, start: float) -> Iterator[str]:
-    text = ",".join(f'{name}="{value}"' for name, value in line.labels.items())
-    name = f"{line.family.name}{line.part}" if line.part else line.family.series_name
-    for at in _times():
-        value = _gauge(line, start, at) if line.family.kind in {"gauge", "info"} else line.at(at)
-        if value is not None:
-            yield f"{name}{{{text}}} {value:.9g} {start + at:.0f}\n"
+def _waves(at: float) -> float:
+    """The integral of a rate of 1 with slow waves around it."""
+    period, height = 5400 / math.tau, 0.15
+    return at - height * period * math.cos(at / period)
 
 
-def _gauge(line: Line, start: float, at: float) -> float | None:
-    """A level: constant, a time, or a state."""
-    id_ = line.family.id
-    if at < line.started:
-        return None
-    if id_ == "release_first_traffic_timestamp_seconds":
-        return start + line.started
-    if id_.endswith("timestamp_seconds"):
-        return start + min(at, BUSY)
-    if id_ == "map_state":
-        return float(line.labels["state"] == "verified")
-    if id_ in {"leading_fingerprints"} and line.labels.get("template_revision") == "r42":
-        return 700
-    return _LEVEL.get(id_, 1)
+def _cached(labels: Mapping[str, str]) -> Callable[[float], float]:
+    """Those of them that were cached."""
+    seen = _traffic(labels)
+    key = (labels.get("template", ""), labels.get("template_revision", ""))
+    steps = [(RELEASE + at, share) for at, share in WARMING] if key[1] == "r42" else [(0, REVISIONS[key])]
+    ends = [*(at for at, _ in steps[1:]), math.inf]
+
+    def cached(at: float) -> float:
+        parts = zip(steps, ends, strict=True)
+        return sum(share * (seen(min(at, end)) - seen(begin)) for (begin, share), end in parts if at > begin)
+
+    return cached
 
 
-def _times() -> range:
-    return range(0, BUSY + IDLE + 1, STEP)
+def _counter(family: Family, labels: Mapping[str, str]) -> Callable[[float], float | None]:
+    if "template_revision" not in labels:
+        rate = _PER_SECOND.get(family.id, 0)
+        return lambda at: rate * min(at, BUSY)
+    seen, cached = _traffic(labels), _cached(labels)
+    first = RELEASE if labels["template_revision"] == "r42" else 0
+    amount = _amount(family, labels, seen, cached)
+    return lambda at: amount(at) if at >= first - STEP else None
+
+
+def _amount(
+    family: Family, labels: Mapping[str, str], seen: Callable[[float], float], cached: Callable[[float], float]
+) -> Callable[[float], float]:
+    parts = 2 if family.id in {"cached_tokens_by_tier", "finished_requests"} else 1
+    component = labels.get("component")
+    if component:
+        read, write = _PRICE * _READ, _PRICE * _WRITE * _WRITTEN
+        plain = _PRICE * (1 - _WRITTEN)
+        return {
+            "read": lambda at: read * cached(at),
+            "write": lambda at: write * seen(at),
+            "uncached": lambda at: plain * seen(at) - _PRICE * cached(at),
+        }[component]
+    if family.id in {"cached_prompt_tokens", "lookup_hit_tokens", "cached_tokens_by_tier"}:
+        return lambda at: cached(at) / parts
+    if family.id == "eligible_cached_tokens":
+        return lambda at: min(cached(at), 0.69 * seen(at))
+    if family.id == "hit_requests":
+        return lambda at: 7e-4 * cached(at)
+    if family.id in {"prefill_computed_tokens", "uncached_prompt_tokens"}:
+        written = _WRITTEN if family.plane == "usage" else 0
+        return lambda at: (1 - written) * seen(at) - cached(at)
+    share = _PER_TOKEN.get(family.id, 0) / parts
+    return lambda at: share * seen(at)
+
+
+def _histogram(family: Family, labels: Mapping[str, str]) -> Iterator[Line]:
+    median, bounds = _HISTOGRAMS[family.id]
+    median *= 4 if labels.get("cache_state") == "miss" else 1
+    median *= 2.5 if labels.get("prompt_band") == "2048-8192" else 1
+    seen = _traffic(labels)
+    each = 2e-4 if family.plane == "usage" else 6e-4
+    for bound in (*bounds, "+Inf"):
+        share = each / (1 + (median / float(bound)) ** _SPREAD)
+        yield Line(f"{family.name}_bucket", {**labels, "le": bound}, _times(share, seen))
+    mean = median * (math.pi / _SPREAD) / math.sin(math.pi / _SPREAD)
+    yield Line(f"{family.name}_sum", labels, _times(each * mean, seen))
+    yield Line(f"{family.name}_count", labels, _times(each, seen))
+
+
+def _times(share: float, seen: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda at: share * seen(at)
+
+
+def _gauge(family: Family, labels: Mapping[str, str], start: float) -> Callable[[float], float | None]:
+    """A level: constant or in waves, a time, or a state; absent before its revision is."""
+    first = RELEASE if labels.get("template_revision") == "r42" else 0
+    level = _LEVELS.get(family.id, 1.0)
+    forms: dict[str, Callable[[float], float]] = {
+        "release_first_traffic_timestamp_seconds": lambda _: start + first,
+        "last_success_timestamp_seconds": lambda at: start + at,
+        "map_state": lambda _: float(labels["state"] == "verified"),
+        **dict.fromkeys(_WAVING, lambda at: level * (1 + 0.25 * math.sin(at / 700)) if at < BUSY else 0.0),
+    }
+    stamps = family.id.endswith("timestamp_seconds")
+    value = forms.get(family.id, lambda at: start + min(at, BUSY) if stamps else level)
+    return lambda at: value(at) if at >= first else None

@@ -97,9 +97,10 @@ def fill_rules(folder: Path, files: Sequence[Path], start: float, end: float, st
     """Evaluates recording rules over a time that has passed, those that others read first, into new blocks."""
     rules = [rule for file in files for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"]]
     records = {rule["record"]: rule["expr"] for rule in rules if "record" in rule}
+    span = {"start": start, "end": end, "step": step}
     for level in _levels(records):
         with prometheus(folder) as address:
-            text = "".join(_filled(address, name, records[name], start, end, step) for name in level)
+            text = "".join(_filled(address, name, records[name], span) for name in level)
         add_blocks(folder, text + "# EOF\n")
 
 
@@ -113,8 +114,8 @@ def _levels(records: dict[str, str]) -> Iterator[list[str]]:
         done.update(ready)
 
 
-def _filled(address: str, name: str, expr: str, start: float, end: float, step: int) -> str:
-    found = ask(address, "query_range", query=expr, start=start, end=end, step=step)["result"]
+def _filled(address: str, name: str, expr: str, span: dict[str, float]) -> str:
+    found = ask(address, "query_range", query=expr, **span)["result"]
     rows = [f"# TYPE {name} gauge\n"]
     for series in found:
         labels = {key: value for key, value in series["metric"].items() if key != "__name__"}

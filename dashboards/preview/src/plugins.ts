@@ -3,18 +3,15 @@ import { FieldColorModeId, PanelPlugin } from '@grafana/data';
 import { sceneUtils } from '@grafana/scenes';
 import { HeatmapPanel } from './panels/heatmap';
 import { TablePanel } from './panels/table';
-import { TextPanel } from './panels/text';
 import { TimeSeriesPanel } from './panels/timeseries';
 import { XYPanel } from './panels/xy';
-import { BarGaugePanel, StatPanel } from './panels/values';
+import { StatPanel } from './panels/values';
 
 const PANELS: Record<string, unknown> = {
   timeseries: TimeSeriesPanel,
   stat: StatPanel,
-  bargauge: BarGaugePanel,
   table: TablePanel,
   heatmap: HeatmapPanel,
-  text: TextPanel,
   xychart: XYPanel,
 };
 

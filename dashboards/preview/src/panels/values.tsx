@@ -1,8 +1,6 @@
-// Stat and bar gauge: reduced values, each with its own colour, unit and title.
+// Stat: reduced values, each with its own colour, unit and title.
 import { FieldDisplay, PanelProps, ReduceDataOptions, VizOrientation, getDisplayValueAlignmentFactors, getFieldDisplayValues } from '@grafana/data';
 import {
-  BarGauge,
-  BarGaugeDisplayMode,
   BigValue,
   BigValueColorMode,
   BigValueGraphMode,
@@ -10,7 +8,7 @@ import {
   BigValueTextMode,
   VizRepeater,
 } from '@grafana/ui';
-import { BarGaugeNamePlacement, BarGaugeValueMode } from '@grafana/schema';
+import { VizTextDisplayOptions } from '@grafana/schema';
 import { config } from '@grafana/runtime';
 import { note } from './drawn';
 import { Empty } from './timeseries';
@@ -22,10 +20,7 @@ interface Options {
   graphMode?: BigValueGraphMode;
   justifyMode?: BigValueJustifyMode;
   textMode?: BigValueTextMode;
-  displayMode?: BarGaugeDisplayMode;
-  namePlacement?: BarGaugeNamePlacement;
-  valueMode?: BarGaugeValueMode;
-  maxVizHeight?: number;
+  text?: VizTextDisplayOptions;
 }
 
 type Draw = (options: Options, value: FieldDisplay, size: { width: number; height: number }, all: FieldDisplay[]) => React.JSX.Element;
@@ -74,25 +69,8 @@ export const StatPanel = panelOf('stat', (options, value, size, all) => (
     graphMode={options.graphMode ?? BigValueGraphMode.None}
     justifyMode={options.justifyMode ?? BigValueJustifyMode.Auto}
     textMode={options.textMode ?? BigValueTextMode.Auto}
+    text={options.text}
     theme={config.theme2}
     {...size}
-  />
-));
-
-export const BarGaugePanel = panelOf('bargauge', (options, value, size) => (
-  <BarGauge
-    value={value.display}
-    field={value.field}
-    display={value.view?.getFieldDisplayProcessor(value.colIndex ?? 0)}
-    text={undefined}
-    orientation={options.orientation === VizOrientation.Vertical ? VizOrientation.Vertical : VizOrientation.Horizontal}
-    displayMode={options.displayMode ?? BarGaugeDisplayMode.Basic}
-    namePlacement={options.namePlacement}
-    valueDisplayMode={options.valueMode}
-    theme={config.theme2}
-    itemSpacing={8}
-    lcdCellWidth={8}
-    width={size.width}
-    height={Math.min(size.height, options.maxVizHeight ?? size.height)}
   />
 ));

@@ -52,25 +52,31 @@ function draw(canvas: HTMLCanvasElement, curves: Curve[]): void {
   const context = canvas.getContext('2d') as CanvasRenderingContext2D;
   const [wide, high] = [canvas.width - EDGE.left - EDGE.right, canvas.height - EDGE.top - EDGE.bottom];
   const farthest = Math.max(...curves.flatMap((one) => one.points.map(([x]) => x)));
+  const stride = round(farthest / 6);
   const highest = Math.max(...curves.map((one) => one.y.config.max ?? Math.max(...one.points.map(([, y]) => y))));
   const place = ([x, y]: [number, number]): [number, number] => [EDGE.left + (x / farthest) * wide, EDGE.top + high - (y / highest) * high];
   const { text, border } = config.theme2.colors;
   context.clearRect(0, 0, canvas.width, canvas.height);
   context.font = '12px sans-serif';
-  for (let mark = 0; mark <= 5; mark++) {
-    const [x, y] = place([(farthest * mark) / 5, (highest * mark) / 5]);
-    context.strokeStyle = border.weak;
+  context.strokeStyle = border.weak;
+  context.fillStyle = text.primary;
+  const line = (from: [number, number], to: [number, number]) => {
     context.beginPath();
-    context.moveTo(EDGE.left, y);
-    context.lineTo(EDGE.left + wide, y);
-    context.moveTo(x, EDGE.top);
-    context.lineTo(x, EDGE.top + high);
+    context.moveTo(...from);
+    context.lineTo(...to);
     context.stroke();
-    context.fillStyle = text.primary;
-    context.textAlign = 'right';
+  };
+  context.textAlign = 'right';
+  for (let mark = 0; mark <= 5; mark++) {
+    const [, y] = place([0, (highest * mark) / 5]);
+    line([EDGE.left, y], [EDGE.left + wide, y]);
     context.fillText(shown(curves[0].y, (highest * mark) / 5), EDGE.left - 6, y + 4);
-    context.textAlign = 'center';
-    context.fillText(shown(curves[0].x, (farthest * mark) / 5), Math.min(x, EDGE.left + wide - 24), EDGE.top + high + 16);
+  }
+  context.textAlign = 'center';
+  for (let at = 0; at <= farthest; at += stride) {
+    const [x] = place([at, 0]);
+    line([x, EDGE.top], [x, EDGE.top + high]);
+    context.fillText(shown(curves[0].x, at), Math.min(x, EDGE.left + wide - 24), EDGE.top + high + 16);
   }
   curves.forEach((one, index) => {
     context.strokeStyle = context.fillStyle = one.color;
@@ -83,6 +89,12 @@ function draw(canvas: HTMLCanvasElement, curves: Curve[]): void {
     context.fillStyle = text.primary;
     context.fillText(one.name, EDGE.left + 20 + index * 140, canvas.height - 8);
   });
+}
+
+// The next of 1, 2, 5, 10, …: as Grafana's own axes step.
+function round(step: number): number {
+  const power = 10 ** Math.floor(Math.log10(step));
+  return power * ([1, 2, 5].find((one) => one * power >= step) ?? 10);
 }
 
 function shown(field: Field, value: number): string {

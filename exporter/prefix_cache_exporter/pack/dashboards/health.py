@@ -52,8 +52,8 @@ def _up(reader: Reader) -> tuple[Cell, ...]:
         Line(known, "of known"),
     )
     about = (
-        "Exporters that answered the last scrape divided by all that Prometheus knows (in the denominator: every target "
-        "of the job; nothing is left out)."
+        "Exporters that answered the last scrape divided by all that Prometheus knows (in the denominator: every "
+        "target of the job; nothing is left out)."
     )
     tile = panels.tile("Exporters that answer", lines, about, unit="count", steps=((None, "text"),))
     states = (

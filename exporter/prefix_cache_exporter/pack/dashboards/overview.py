@@ -106,10 +106,10 @@ def _revisions(reader: Reader) -> Visual:
         Column("Eligible tokens", reader.rate("usage", "eligible_tokens", keys, window), unit="tokens/s"),
     )
     about = (
-        f"Template revisions with traffic, over the last {window}. Engine and usage hit: cached over all prompt tokens of "
-        "each plane (in the denominator: every prompt token whose cached share is known; not in it: those of which it "
-        "cannot be known). Effectiveness: cached over eligible prefix tokens (not in it: tokens that nobody could have "
-        "reused). The denominator stands beside each. Expected: what the engine's ratio should be once warm."
+        f"Template revisions with traffic, over the last {window}. Engine and usage hit: cached over all prompt tokens "
+        "of each plane (in the denominator: every prompt token whose cached share is known; not in it: those of which "
+        "it cannot be known). Effectiveness: cached over eligible prefix tokens (not in it: tokens that nobody could "
+        "have reused). The denominator stands beside each. Expected: what the engine's ratio should be once warm."
     )
     return panels.table("Revisions side by side", columns, about, sort="First traffic")
 
@@ -140,8 +140,8 @@ def _sources(reader: Reader) -> Visual:
         Column("Polled", known),
     )
     about = (
-        "Engines whose last poll gave a whole page, divided by all engines polled (in the denominator: every engine that "
-        "is configured; nothing is left out)."
+        "Engines whose last poll gave a whole page, divided by all engines polled (in the denominator: every engine "
+        "that is configured; nothing is left out)."
     )
     return panels.table("Engines up", columns, about)
 

@@ -124,8 +124,8 @@ def over_time(
 ) -> Visual:
     """Lines over time, from 0.
 
-    The axis of a `part` of a whole, which a ratio is unless said otherwise, ends at 1, so that two panels can be compared
-    at a glance.
+    The axis of a `part` of a whole, which a ratio is unless said otherwise, ends at 1, so that two panels can be
+    compared at a glance.
     """
     custom: dict[str, Any] = {
         "drawStyle": "line",

@@ -143,8 +143,8 @@ def _cold_tiles(names: Names, plane: str, id_: str) -> Cell:
         Line(f"{measured} or ({quotient}) * 0", "cold measured"),
     )
     about = (
-        f"{panels.about_ratio(ratio_of(id_))} Of the new revision. Predicted: the cold window that its release says, else "
-        "the pack file's default. Measured: for how long it has been below "
+        f"{panels.about_ratio(ratio_of(id_))} Of the new revision. Predicted: the cold window that its release says, "
+        "else the pack file's default. Measured: for how long it has been below "
         f"{float(warm):.0%} of what is expected of it, as far as {memory} back."
     )
     panel = panels.tile(f"Warming up, {plane} plane", lines, about, unit="seconds", decimals=1)

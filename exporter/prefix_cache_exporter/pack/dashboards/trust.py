@@ -102,8 +102,8 @@ def _separation(reader: Reader) -> tuple[Cell, ...]:
         Column("Engines", f"count by ({', '.join(keys)}) ({reader.raw(ENGINE['info'])})", width=90),
     )
     about_hashes = (
-        "How engines hash block identities. Where several namespaces share an engine, a hash that can be made to collide "
-        "can leak."
+        "How engines hash block identities. Where several namespaces share an engine, a hash that can be made to "
+        "collide can leak."
     )
     weak_lines = (
         Line(summed(("source", "model", "hash_algorithm"), weak), "{{hash_algorithm}}: {{model}} ({{source}})"),

@@ -157,8 +157,8 @@ def _latency(reader: Reader) -> tuple[Cell, ...]:
         Column("Requests", f"{count} * {queries.number(window.seconds)} > 0", unit="whole"),
     )
     about = (
-        f"Time to the first content fragment over the last {window}, by prompt length and cache state, with the number of "
-        "requests behind it. A quantile of few requests says little."
+        f"Time to the first content fragment over the last {window}, by prompt length and cache state, with the number "
+        "of requests behind it. A quantile of few requests says little."
     )
     mean = queries.ratio(
         *(
@@ -167,8 +167,8 @@ def _latency(reader: Reader) -> tuple[Cell, ...]:
         )
     )
     about_mean = (
-        "Mean time to the first content fragment: seconds divided by requests (in the denominator: requests that report a "
-        "time to first token; not in it: those that do not)."
+        "Mean time to the first content fragment: seconds divided by requests (in the denominator: requests that "
+        "report a time to first token; not in it: those that do not)."
     )
     return (
         Cell(panels.table("Time to first token", columns, about), 8, 9),
