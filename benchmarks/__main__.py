@@ -20,6 +20,7 @@ BENCHES = {
     "start": "from the command to the first answer",
     "memory": "resident memory over thousands of polls",
     "simulator": "blocks per second through the engine simulator",
+    "usage_report": "report over a long log against duckdb, and its memory",
 }
 """Modules of this package, each with `figures(quick) -> Iterator[Figure]`."""
 

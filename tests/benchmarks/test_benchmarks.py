@@ -17,7 +17,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 
-@pytest.mark.parametrize("name", ["poll", "answer", "start", "memory", "simulator"])
+@pytest.mark.parametrize("name", ["poll", "answer", "start", "memory", "simulator", "usage_report"])
 def test_a_benchmark_says_what_it_measured_and_what_was_promised(name):
     done = run(name, "--quick", "--json")
     assert done.returncode == 0, done.stderr

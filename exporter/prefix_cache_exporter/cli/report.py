@@ -144,8 +144,11 @@ def _source(args: argparse.Namespace) -> tuple[Config, UsageSource]:
         raise _UsageError("expected --format, or --config with --source")
     fields = dict(chosen.fields) if chosen else {}
     fields.update(_fields(args.field))
-    override = {"true": True, "false": False, None: chosen.input_includes_cache if chosen else None}
     allow = tuple(args.namespaces.split(",")) if args.namespaces else ()
+    namespaces = Namespaces(allow=allow) if allow or chosen is None else chosen.namespaces
+    if not namespaces.allow and not namespaces.buckets:  # nobody asked for a label, so nobody needs to look
+        fields = {name: path for name, path in fields.items() if name not in ("namespace", "tenant")}
+    override = {"true": True, "false": False, None: chosen.input_includes_cache if chosen else None}
     return config, UsageSource(
         name=chosen.name if chosen else "report",
         format=args.format or (chosen.format if chosen else ""),
@@ -156,7 +159,7 @@ def _source(args: argparse.Namespace) -> tuple[Config, UsageSource]:
         dedupe_records=chosen.dedupe_records if chosen else 100_000,
         models=chosen.models if chosen else {},
         fields=fields,
-        namespaces=Namespaces(allow=allow) if allow or chosen is None else chosen.namespaces,
+        namespaces=namespaces,
         block_size_tokens=chosen.block_size_tokens if chosen else None,
     )
 

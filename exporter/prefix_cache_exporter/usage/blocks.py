@@ -2,7 +2,7 @@
 
 A log's lines are mostly of one shape. Of all members that the fast lane of `typed.py` looks at, this one learns which
 are ever there, decodes blocks of lines to just those in one call, and does the arithmetic column by column. What a
-combination of words means (model, service tier, template …) is asked of the fast lane once for each; every other line
+combination of words means (model, service tier, status …) is asked of the fast lane once for each; every other line
 (a member more or less, a number that is none, sums that do not agree) is handed back for the general way. A property
 test holds both ways to the same sums.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import compress, repeat
 from operator import add, attrgetter, gt, ne, not_, sub
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, get_args
 
 import msgspec
 
@@ -22,7 +22,7 @@ from .record import NOTHING, UsageRecord
 from .typed import lane_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from .conditions import Condition
@@ -68,12 +68,37 @@ class _Leaf(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """A shape of lines: how to decode it, and where each role stands in a row."""
+    """A shape of lines.
+
+    Attributes:
+        decoder: decodes lines of just this shape.
+        getter: the members of a decoded line as a row: numbers, words that decide what a line means, fields.
+        place: where each role stands in a row.
+        words: where the words begin, and where the fields do.
+        fields: names of asked-for fields, and where each stands; it may be one of the words.
+    """
 
     decoder: Any
     getter: Callable[[Any], tuple[Any, ...]]
     place: Mapping[str, int]
-    words: int
+    words: tuple[int, int]
+    fields: Sequence[tuple[str, int]]
+
+
+class Memory(Protocol):
+    """Remembers ids of records."""
+
+    def keys(self, ids: Iterable[str]) -> list[Any]:
+        """What stands for ids here."""
+
+    def add(self, key: Any) -> bool:
+        """Remembers an id; whether it is new."""
+
+    def add_all(self, keys: Sequence[Any]) -> bool:
+        """Remembers ids that are all new and all different, or none of them; whether they were."""
+
+    def drop(self, keys: Sequence[Any]) -> None:
+        """Forgets ids that were added last."""
 
 
 class Recent:
@@ -83,6 +108,11 @@ class Recent:
         self._bound = max(bound, 1)
         self._new: set[int] = set()
         self._old: set[int] = set()
+
+    @staticmethod
+    def keys(ids: Iterable[str]) -> list[int]:
+        """What stands for ids here."""
+        return list(map(hash, ids))
 
     def add(self, number: int) -> bool:
         """Remembers an id; whether it is new."""
@@ -101,10 +131,10 @@ class Recent:
         self._turn()
         return True
 
-    def drop(self, numbers: set[int]) -> None:
+    def drop(self, numbers: Iterable[int]) -> None:
         """Forgets ids."""
-        self._new -= numbers
-        self._old -= numbers
+        self._new.difference_update(numbers)
+        self._old.difference_update(numbers)
 
     def _turn(self) -> None:
         if len(self._new) >= self._bound:
@@ -129,8 +159,9 @@ class Blocks:
         models: Mapping[str, str] | None = None,
         protect: Callable[[dict[str, str]], dict[str, str]] | None = None,
         dedupe_records: int = 100_000,
+        memory: Memory | None = None,
     ) -> None:
-        self.recent = Recent(dedupe_records)
+        self.recent: Memory = Recent(dedupe_records) if memory is None else memory
         self._map = usage_map
         self._lane: Lane | None = None
         self._roles: Mapping[tuple[Any, ...], str] = _roles(usage_map)
@@ -148,6 +179,9 @@ class Blocks:
         self._plan: _Plan | None = None
         self._failures = 0
         self._samples: dict[tuple[Any, ...], UsageRecord | None] = {}
+        self._varied: dict[tuple[Any, ...], UsageRecord] = {}
+        self._fields = {name: _full(path, usage_map) for name, path in (fields or {}).items()}
+        self._protect = protect or dict
         if self._lane is not None:
             self._general = msgspec.json.Decoder(self._lane.struct).decode
             self._leaves = list(_leaves(self._lane.struct))
@@ -199,7 +233,7 @@ class Blocks:
             columns = self._columns_of(rows)
         repeats = 0
         if rows and "id" in columns:
-            numbers = list(map(hash, columns["id"]))
+            numbers = self.recent.keys(columns["id"])
             if not self.recent.add_all(numbers):
                 fresh = [self.recent.add(number) for number in numbers]
                 repeats = fresh.count(False)
@@ -220,38 +254,71 @@ class Blocks:
         odd: list[bytes],
     ) -> list[Group]:
         assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
-        first = self._plan.words
+        first, last = self._plan.words
         kept: dict[tuple[Any, ...], list[Row]] = {}
         known = kept.get
-        for row, numbers in zip(rows, self._rows(columns), strict=False):
+        heads: dict[tuple[Any, ...], int] = {}
+        for number, (row, numbers) in enumerate(zip(rows, self._rows(columns), strict=False)):
             words = row[first:]
             some = known(words)
             if some is None:
                 kept[words] = [numbers]
+                heads[words] = number
             else:
                 some.append(numbers)
-        groups = []
+        groups: dict[int, Group] = {}
+        refused = []
         for words, some in kept.items():
-            if words not in self._samples:
+            meaning = words[: last - first]
+            if meaning not in self._samples:
                 lines = _lines(lines) if isinstance(lines, bytes) else lines
-                if len(self._samples) >= _REMEMBERED:
-                    self._samples.clear()
-                at = next(number for number, row in enumerate(rows) if row[first:] == words)
-                self._samples[words] = self._sample(lines[at], some[0])
-            sample = self._samples[words]
-            if sample is not None:
-                groups.append(Group(sample, some))
+                self._remember(self._samples, meaning, self._sample(lines[heads[words]], some[0], rows[heads[words]]))
+            sample = self._samples[meaning]
+            if sample is None:
+                refused.append(meaning)
                 continue
+            sample = self._with_extra(sample, meaning, rows[heads[words]])
+            group = groups.get(id(sample))
+            if group is None:
+                groups[id(sample)] = Group(sample, some)
+            else:
+                group.rows.extend(some)
+        if refused:
             lines = _lines(lines) if isinstance(lines, bytes) else lines
-            odd += [line for line, row in zip(lines, rows, strict=True) if row[first:] == words]
-            self._forget([row for row in rows if row[first:] == words])
-        return groups
+            out = [row[first:last] in refused for row in rows]
+            odd += compress(lines, out)
+            self._forget(list(compress(rows, out)))
+        return list(groups.values())
+
+    def _extra(self, row: tuple[Any, ...]) -> Mapping[str, str]:
+        """The asked-for fields of a row, as far as they may be kept."""
+        assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
+        found = {name: text for name, at in self._plan.fields if (text := values.word(row[at]))}
+        return self._protect(found) if found else NOTHING
+
+    def _with_extra(self, sample: UsageRecord, meaning: tuple[Any, ...], row: tuple[Any, ...]) -> UsageRecord:
+        """The sample with a row's fields; the same object for the same fields."""
+        extra = self._extra(row)
+        if extra == sample.extra:
+            return sample
+        key = (meaning, *sorted(extra.items()))
+        found = self._varied.get(key)
+        if found is None:
+            found = msgspec.structs.replace(sample, extra=extra)
+            self._remember(self._varied, key, found)
+        return found
+
+    @staticmethod
+    def _remember(memory: dict[tuple[Any, ...], Any], key: tuple[Any, ...], value: Any) -> None:
+        if len(memory) >= _REMEMBERED:
+            memory.clear()
+        memory[key] = value
 
     def _forget(self, rows: list[tuple[Any, ...]]) -> None:
         """Ids of lines that the general way takes: it has a memory of its own."""
         ids = self._columns_of(rows).get("id")
         if ids is not None:
-            self.recent.drop(set(map(hash, ids)))
+            self.recent.drop(self.recent.keys(ids))
 
     def _good(self, rows: list[tuple[Any, ...]]) -> list[bool]:
         """Which rows are plain; mostly all."""
@@ -262,7 +329,7 @@ class Blocks:
         half = len(rows) // 2
         return self._good(rows[:half]) + self._good(rows[half:])
 
-    def _sample(self, line: bytes, row: Row) -> UsageRecord | None:
+    def _sample(self, line: bytes, numbers: Row, row: tuple[Any, ...]) -> UsageRecord | None:
         """What the fast lane says of a line, without its numbers; None where it says anything but the columns do."""
         assert self._lane is not None  # noqa: S101  # for mypy: there is a plan
         one = self._lane.record(self._general(line))
@@ -279,7 +346,7 @@ class Blocks:
             one.ttft_seconds,
             one.duration_seconds,
         )
-        if said != row:
+        if said != numbers or one.extra != self._extra(row):
             return None
         return UsageRecord(
             None, one.format, one.provider, one.model, None, one.status, one.quality, (), None, None, None, NOTHING,
@@ -363,8 +430,9 @@ class Blocks:
             return
         found = {leaf: [_value(one, leaf.attribute) for one in seen] for leaf in self._leaves}
         live = {leaf: values for leaf, values in found.items() if any(value is not None for value in values)}
-        self._plan = _plan(self._lane.struct, live, self._roles, self._map)
+        self._plan = _plan(self._lane.struct, live, self._roles, self._map, self._fields)
         self._samples.clear()
+        self._varied.clear()
 
 
 def _leaves(struct: Any, steps: tuple[str, ...] = (), attribute: str = "") -> Iterator[_Leaf]:
@@ -432,19 +500,24 @@ def _lines(block: bytes) -> list[bytes]:
 
 
 def _plan(
-    struct: Any, live: Mapping[_Leaf, list[Any]], roles: Mapping[tuple[Any, ...], str], m: UsageMap
+    struct: Any,
+    live: Mapping[_Leaf, list[Any]],
+    roles: Mapping[tuple[Any, ...], str],
+    m: UsageMap,
+    fields: Mapping[str, tuple[Any, ...]],
 ) -> _Plan | None:
     """How to decode lines of which just these members are there; None where they ask for more than columns can do."""
     kinds: dict[str, Any] = {}
     place: dict[str, str] = {}
-    words = []
+    words: dict[tuple[Any, ...], str] = {}
+    only_fields = set(fields.values()) - {_full(path, m) for path in _words(m)}
     for leaf, found in live.items():
         role = roles.get(leaf.steps)
         if role is None:
             if leaf.type is msgspec.Raw or ("." in leaf.attribute and None in found):
                 return None
             kinds[leaf.attribute] = leaf.type
-            words.append(leaf.attribute)
+            words[leaf.steps] = leaf.attribute
             continue
         kind = _kind(role, found)
         if kind is None or role in place:
@@ -457,13 +530,15 @@ def _plan(
         shape = _shape(struct, kinds, {leaf.attribute: found for leaf, found in live.items()})
     if shape is None:
         return None
-    attributes = [*place.values(), *words]
-    getter = attrgetter(*attributes)
+    deciding = [steps for steps in words if steps not in only_fields]
+    order = [*deciding, *(steps for steps in words if steps in only_fields)]
+    getter = attrgetter(*place.values(), *(words[steps] for steps in order))
     return _Plan(
         msgspec.json.Decoder(shape),
         getter,
         {role: number for number, role in enumerate(place)},
-        len(place),
+        (len(place), len(place) + len(deciding)),
+        [(name, len(place) + order.index(steps)) for name, steps in fields.items() if steps in words],
     )
 
 
