@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from prometheus_client import exposition
 from prometheus_client.openmetrics import exposition as openmetrics
 
+from .encoder import Encoder
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_ENCODE_TEXT = Encoder(exposition.generate_latest)
+_ENCODE_OPENMETRICS = Encoder(openmetrics.generate_latest)
 
 
 def choose(accept: str) -> tuple[Callable[[Collector], bytes], str]:
@@ -34,8 +38,8 @@ def choose(accept: str) -> tuple[Callable[[Collector], bytes], str]:
         elif kind in {"text/plain", "text/*", "*/*"}:
             text_weight = max(text_weight, weight)
     if openmetrics_weight > 0 and openmetrics_weight >= text_weight:
-        return openmetrics.generate_latest, OPENMETRICS
-    return exposition.generate_latest, TEXT
+        return _ENCODE_OPENMETRICS, OPENMETRICS
+    return _ENCODE_TEXT, TEXT
 
 
 def takes_gzip(accept_encoding: str) -> bool:
