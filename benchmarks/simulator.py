@@ -8,9 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks.figure import Figure
-from prefix_cache_exporter.simulator.engine import Engine, Settings
+from prefix_cache_exporter.simulator.engine import Engine
 from prefix_cache_exporter.simulator.requests import Prompt, Request
 from prefix_cache_exporter.simulator.rules import Rules
+from prefix_cache_exporter.simulator.terms import Settings
 from prefix_cache_exporter.simulator.trace import TraceRequest, replay
 
 if TYPE_CHECKING:

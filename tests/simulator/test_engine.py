@@ -4,9 +4,10 @@ import dataclasses
 
 import pytest
 
-from prefix_cache_exporter.simulator.engine import Engine, Settings, TooLongError
+from prefix_cache_exporter.simulator.engine import Engine
 from prefix_cache_exporter.simulator.requests import Prompt, Request
 from prefix_cache_exporter.simulator.rules import Rules
+from prefix_cache_exporter.simulator.terms import Settings, TooLongError
 from prefix_cache_exporter.tokens.blocks import Extras
 
 NEWEST = Rules.of("0.32.0")

@@ -5,9 +5,9 @@ import json
 import pytest
 import requests
 
-from prefix_cache_exporter.simulator.engine import Settings, TooLongError
 from prefix_cache_exporter.simulator.live import LiveEngine, Pace
 from prefix_cache_exporter.simulator.server import application
+from prefix_cache_exporter.simulator.terms import Settings, TooLongError
 from prefix_cache_exporter.simulator.usage import Origin
 from prefix_cache_exporter.tokens.blocks import PLAIN
 from prefix_cache_exporter.web.address import Address

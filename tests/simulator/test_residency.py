@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from prefix_cache_exporter.simulator.engine import Engine, Settings
+from prefix_cache_exporter.simulator.engine import Engine
 from prefix_cache_exporter.simulator.page import Page
 from prefix_cache_exporter.simulator.requests import Prompt, Request
 from prefix_cache_exporter.simulator.residency import Eviction, Residency
 from prefix_cache_exporter.simulator.rules import Rules
+from prefix_cache_exporter.simulator.terms import Settings
 
 
 def test_a_block_tells_of_its_life_when_it_is_handed_out_anew():

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from prefix_cache_exporter.simulator.engine import Engine, Settings
+from prefix_cache_exporter.simulator.engine import Engine
 from prefix_cache_exporter.simulator.rules import Rules
+from prefix_cache_exporter.simulator.terms import Settings
 from prefix_cache_exporter.simulator.trace import Reuse, TraceError, TraceRequest, read_trace, replay
 
 TRACE = """\

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from prefix_cache_exporter.simulator.engine import Engine, Settings
+from prefix_cache_exporter.simulator.engine import Engine
 from prefix_cache_exporter.simulator.requests import Family, Prompt, Request
 from prefix_cache_exporter.simulator.rules import Rules
+from prefix_cache_exporter.simulator.terms import Settings
 from prefix_cache_exporter.simulator.usage import Origin, UsageLog, leading_fingerprint, usage_line, usage_of
 
 SETTINGS = Settings(block_size=16, blocks=64)

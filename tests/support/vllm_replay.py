@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.simulator.engine import Engine, Settings
+from prefix_cache_exporter.simulator.engine import Engine
 from prefix_cache_exporter.simulator.page import Page
 from prefix_cache_exporter.simulator.requests import Family, Prompt, Request
 from prefix_cache_exporter.simulator.rules import Rules
+from prefix_cache_exporter.simulator.terms import Settings
 from prefix_cache_exporter.tokens.blocks import Extras
 from support.vllm_script import Call, Step, chunked, full, preempt
 

@@ -6,9 +6,9 @@ import threading
 from itertools import count
 from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.simulator.engine import Settings
 from prefix_cache_exporter.simulator.live import LiveEngine, Pace
 from prefix_cache_exporter.simulator.server import application
+from prefix_cache_exporter.simulator.terms import Settings
 from prefix_cache_exporter.simulator.usage import Origin, UsageLog, leading_fingerprint
 from prefix_cache_exporter.tokens.blocks import Extras
 

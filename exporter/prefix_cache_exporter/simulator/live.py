@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from .engine import Engine, Plan, Settings
+from .engine import Engine
 from .page import Page
 from .requests import Prompt, Request
 from .rules import Rules
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from prefix_cache_exporter.tokens.blocks import Extras
+
+    from .terms import Plan, Settings
 
 _BYTES_PER_TOKEN = 4
 

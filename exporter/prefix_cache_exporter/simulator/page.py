@@ -19,20 +19,21 @@ from prometheus_client import (
     Histogram,
     PlatformCollector,
     ProcessCollector,
-    Summary,
     generate_latest,
 )
 
 from prefix_cache_exporter.documents import parse_yaml
 
+from .http import Http
 from .rules import parse_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .engine import Engine, Settings
+    from .engine import Engine
     from .requests import Request
     from .residency import Eviction
+    from .terms import Settings
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -71,7 +72,7 @@ class Page:
             if not family.get("residency") or settings.residency_sample is not None:
                 self._add(family, settings)
         self._add_cache_config(version, settings, engine)
-        self._http = _Http(self._registry)
+        self._http = Http(self._registry, _facts()["buckets"])
 
     def render(self, engine: Engine) -> bytes:
         """The body of `/metrics`."""
@@ -160,52 +161,6 @@ class Page:
         filled = _cache_config(settings) | {"engine": engine}
         labels = {name: filled[name] if value is None else value for name, value in recorded.items()}
         Gauge("vllm:cache_config_info", facts["help"], [*labels], registry=self._registry).labels(**labels).set(1)
-
-
-class _Http:
-    """The families of prometheus-fastapi-instrumentator, which vLLM serves beside its own."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        bounds = _facts()["buckets"]
-        sizes = "Only value of header is respected. Otherwise ignored. No percentile calculated. "
-        self._requests = Counter(
-            "http_requests",
-            "Total number of requests by method, status and handler.",
-            ["method", "status", "handler"],
-            registry=registry,
-        )
-        self._received = Summary(
-            "http_request_size_bytes",
-            f"Content length of incoming requests by handler. {sizes}",
-            ["handler"],
-            registry=registry,
-        )
-        self._sent = Summary(
-            "http_response_size_bytes",
-            f"Content length of outgoing responses by handler. {sizes}",
-            ["handler"],
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "http_request_duration_highr_seconds",
-            "Latency with many buckets but no API specific labels. Made for more accurate percentile calculations. ",
-            registry=registry,
-            buckets=bounds["http_fine"],
-        )
-        self._seconds_by_handler = Histogram(
-            "http_request_duration_seconds",
-            "Latency with only few buckets by handler. Made to be only used if aggregation by handler is important. ",
-            ["method", "handler"],
-            registry=registry,
-            buckets=bounds["http"],
-        )
-
-    def observe(self, handler: str, method: str, status: str, seconds: float, sizes: tuple[int, int]) -> None:
-        self._requests.labels(method=method, status=status, handler=handler).inc()
-        self._received.labels(handler=handler).observe(sizes[0])
-        self._sent.labels(handler=handler).observe(sizes[1])
-        self._seconds.observe(seconds)
-        self._seconds_by_handler.labels(method=method, handler=handler).observe(seconds)
 
 
 def _values(engine: Engine) -> dict[str, float]:
