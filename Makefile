@@ -33,6 +33,7 @@ fmt:  ## format the code
 generate:  ## write dashboards, rules and other generated files anew
 	@scripts/setup dev
 	$(BIN)/python -m prefix_cache_exporter.config.reference docs/CONFIGURATION.md
+	$(BIN)/python -m prefix_cache_exporter.measures.reference docs/METRICS.md
 	$(BIN)/python scripts/prices/generate.py
 	$(BIN)/prefix-cache-exporter pack
 
