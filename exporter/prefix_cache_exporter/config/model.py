@@ -151,7 +151,7 @@ class MapSettings:
     folders: tuple[Path, ...] = ()
 
     def of(self, kind: Literal["vllm", "usage"]) -> tuple[Path, ...]:
-        """The folders of one kind of map. One may lack a kind; one that is not there at all, its reader complains of."""
+        """The folders of one kind of map. One may lack a kind; of one that is not there its reader complains."""
         return tuple(inner for folder in self.folders if (inner := folder / kind).is_dir() or not folder.is_dir())
 
 
