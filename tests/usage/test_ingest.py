@@ -389,7 +389,7 @@ def test_any_interleaving_of_writing_rotating_polling_and_dying_gives_the_same_s
     steps = {
         "write": lambda: churn.write(data.draw(st.integers(1, 30))),
         "half": lambda: churn.write(data.draw(st.integers(1, 30)), data.draw(st.integers(1, 100))),
-        "poll": lambda: churn.source.poll(),
+        "poll": churn.source.poll,
         "wait": lambda: churn.source.poll(70),
         "kill": lambda: churn.kill(committed=True),
         "lose": lambda: churn.kill(committed=False),

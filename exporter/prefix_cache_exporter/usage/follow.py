@@ -56,7 +56,7 @@ class Batch:
         ended: logs to which nothing will be added, after these lines.
     """
 
-    lines: list[bytes] = field(default_factory=list)
+    lines: Sequence[bytes] = ()
     lost: Mapping[str, int] = field(default_factory=dict)
     lost_files: Mapping[str, int] = field(default_factory=dict)
     cursors: Mapping[str, bytes | None] = field(default_factory=dict)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import msgspec
 
@@ -27,12 +28,51 @@ _FRONT = 1 << 16
 """Bytes of a piece in which a telling line is looked for."""
 
 
-Cut = tuple[list[bytes], int, str, dict[str, int]]
+Cut = tuple[Sequence[bytes], int, str, dict[str, int]]
 """Lines, the offset behind them, how the log is cut, and losses by reason."""
 
 
 class ReplacedError(Exception):
     """The file no longer holds what was read from it: truncated, written anew, or another file."""
+
+
+class Block(Sequence[bytes]):
+    """Whole lines as one piece of bytes, cut into lines only where somebody asks for one.
+
+    Attributes:
+        data: the bytes; each line ends in a newline.
+    """
+
+    __slots__ = ("_lines", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._lines: list[bytes] | None = None
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The lines without their ends; none is blank."""
+        if self._lines is None:
+            self._lines = not_blank(self.data.split(b"\n"))
+        return self._lines
+
+    @overload
+    def __getitem__(self, place: int) -> bytes: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[bytes]: ...
+    def __getitem__(self, place: int | slice) -> bytes | list[bytes]:
+        return self.lines[place]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __bool__(self) -> bool:
+        return bool(self.data)
+
+    def __eq__(self, other: object) -> bool:
+        return self.lines == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # a list in all but name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +85,7 @@ class Piece:
         size: bytes consumed.
     """
 
-    lines: list[bytes]
+    lines: Sequence[bytes]
     lost: Mapping[str, int] = field(default_factory=dict)
     size: int = 0
 
@@ -172,8 +212,9 @@ class Log:
         if mode == CRI:
             lines, lost = self._join(data, end - len(data))
             return lines, end, mode, lost
-        lines = data.split(b"\n") if b"\0" not in data else _BREAKS.split(data)
-        lines, lost = self._fitting(lines, len(data))
+        if b"\0" not in data and len(data) <= self._limit:
+            return Block(data), end, mode, {}
+        lines, lost = self._fitting(_BREAKS.split(data), len(data))
         return lines, end, mode, lost
 
     def _join(self, data: bytes, offset: int) -> tuple[list[bytes], dict[str, int]]:
@@ -207,7 +248,7 @@ class Log:
 
     def _fitting(self, lines: list[bytes], size: int) -> tuple[list[bytes], dict[str, int]]:
         """Drops blank lines, and those over the limit where there can be any."""
-        kept = [line for line in lines if line and (line[0] > _BLANK or not line.isspace())]
+        kept = not_blank(lines)
         if size <= self._limit:
             return kept, {}
         short = [line for line in kept if len(line) <= self._limit]
@@ -240,6 +281,11 @@ class Log:
             place += len(data)
             self._stepping = (place, mode, skipper)
         return None
+
+
+def not_blank(lines: list[bytes]) -> list[bytes]:
+    """Lines that hold something."""
+    return [line for line in lines if line and (line[0] > _BLANK or not line.isspace())]
 
 
 def _last_end(data: bytes) -> int:

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.documents import DocumentError
 
+from .blocks import Blocks
 from .count import Counting
 from .eligible import Eligibility
 from .follow import Follower
 from .ingest import LOG, Ingest, cursor_kind
 from .intake import Intake
 from .namespaces import KEY_LIMIT, Protector
+from .paths import parse_path
 from .quarantine import QuarantineFile
+from .remember import Durable
 from .sketch import Window
 
 if TYPE_CHECKING:
@@ -55,6 +58,19 @@ def build_ingest(
         monotonic: seconds that never go back.
     """
     fingerprints = Window(source.fingerprint_window_seconds) if "leading_fingerprint" in source.fields else None
+    protect = Protector(allow=source.namespaces.allow, buckets=source.namespaces.buckets, key=key)
+    intake = Intake(
+        usage_map,
+        input_includes_cache=source.input_includes_cache,
+        fields=source.fields,
+        provider=source.provider,
+        models=source.models,
+        protect=protect,
+        hash_key=key,
+        keep_raw=source.quarantine_file is not None,
+        settle_seconds=source.settle_seconds,
+        dedupe_records=source.dedupe_records,
+    )
     return Ingest(
         source.name,
         follower=Follower(
@@ -63,17 +79,15 @@ def build_ingest(
             line_limit=source.line_limit_bytes,
             clock=monotonic,
         ),
-        intake=Intake(
+        intake=intake,
+        blocks=Blocks(
             usage_map,
-            fields=source.fields,
+            input_includes_cache=source.input_includes_cache,
+            fields={name: parse_path(path) for name, path in source.fields.items()},
             provider=source.provider,
             models=source.models,
-            protect=Protector(allow=source.namespaces.allow, buckets=source.namespaces.buckets, key=key),
-            hash_key=key,
-            keep_raw=source.quarantine_file is not None,
-            input_includes_cache=source.input_includes_cache,
-            settle_seconds=source.settle_seconds,
-            dedupe_records=source.dedupe_records,
+            protect=protect,
+            memory=Durable(intake.merger.seen, key),
         ),
         counting=Counting(
             release=release,
