@@ -21,6 +21,7 @@ BENCHES = {
     "memory": "resident memory over thousands of polls",
     "simulator": "blocks per second through the engine simulator",
     "usage_report": "report over a long log against duckdb, and its memory",
+    "rules_fleet": "evaluating all rules over a fleet of pods",
 }
 """Modules of this package, each with `figures(quick) -> Iterator[Figure]`."""
 

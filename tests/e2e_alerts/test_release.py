@@ -1,7 +1,7 @@
 """The whole way: scripted vLLM servers and a growing log, two exporters, Prometheus, Alertmanager, a webhook.
 
 Two templates are released at the same moment: `support` r42 puts a timestamp in front and never reuses anything again,
-`billing` r42 is as good as r41 once it is warm. Only the first may be told to anybody. Intervals are those of pack.yaml,
+Two templates are released at once: `support` r42 puts a timestamp in front and never reuses anything again,
 shortened by a factor of about 300.
 """
 
