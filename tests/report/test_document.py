@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from prefix_cache_exporter.measures import USAGE
 from prefix_cache_exporter.release import Release
-from prefix_cache_exporter.report.document import Groups, _moment, day_of
+from prefix_cache_exporter.report.document import Groups, Run, _moment, day_of
 from prefix_cache_exporter.report.summary import summarise
 from prefix_cache_exporter.report.tally import Group, Tally
 from prefix_cache_exporter.usage import count
@@ -100,6 +100,16 @@ models:
         ("m0", "5m", 0.5),
     ]
     assert len(group.models) == 64
+
+
+def test_small_groups_are_held_boundedly_and_none_is_forgotten():
+    groups = Groups(["model"], limit=10_000)
+    into = Run(groups, PriceBook.load(), Eligibility())
+    for number in range(500):
+        into.hold(record(provider="vllm", model=f"m{number}"), [(10, 5, None, 5, 1, {}, None, None, None)])
+    assert len(into._held) <= 101
+    into.flush()
+    assert groups.whole().whole.requests == 500
 
 
 def test_latency_in_the_document():

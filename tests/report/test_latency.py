@@ -47,3 +47,18 @@ def test_many_observations_are_counted_in_classes_within_the_stated_error(quanti
 def test_zero_and_tiny_durations_share_the_lowest_class():
     found = durations([0.0] * (EXACT + 10))
     assert 0 < found.percentile(0.5).value <= 1e-6 * (1 + ERROR)
+
+
+@pytest.mark.parametrize("sizes", [(10, 20), (EXACT, 20), (20, EXACT + 1), (EXACT + 1, 20), (EXACT + 1, EXACT + 1)])
+def test_merged_streams_have_the_percentiles_of_one(sizes):
+    values = [[0.01 * (number + 1) for number in range(size)] for size in sizes]
+    merged = durations(values[0])
+    other = Durations()
+    other.extend(values[1])
+    merged.merge(other)
+    one = durations(sorted(values[0] + values[1]))
+    assert merged.count == one.count
+    for quantile in (0.5, 0.95, 0.99):
+        found, expected = merged.percentile(quantile), one.percentile(quantile)
+        assert found[2:] == expected[2:]
+        assert found.value == pytest.approx(expected.value, rel=3 * ERROR)

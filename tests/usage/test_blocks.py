@@ -201,3 +201,38 @@ def test_recent_remembers_at_least_its_bound():
     assert not recent.add_all([13, 13])
     recent.drop({10})
     assert recent.add(10)
+
+
+def test_words_that_make_a_line_special_go_the_general_way_and_their_ids_are_remembered_once():
+    failed = [chat(number, status="failed" if number % 2 else "success") for number in range(32)]
+    lines = [json.dumps(record).encode() for record in [*failed, *failed]]
+    ours, theirs = both("vllm.chat", lines)
+    assert ours == theirs
+    assert ours["duplicates"] == 32
+
+
+def test_fields_of_many_values_keep_one_sample_for_each_label():
+    lines = [json.dumps(chat(number, task=f"task-{number % 5}", model="m")).encode() for number in range(60)]
+    blocks, _, _ = readers("openai.chat")
+    blocks.take(b"\n".join(lines[:20]))
+    first = blocks.take(b"\n".join(lines[20:40])).groups
+    second = blocks.take(b"\n".join(lines[40:])).groups
+    assert {id(group.sample) for group in first} == {id(group.sample) for group in second}
+    assert len(first) == 15  # five tasks times three templates
+    ours, theirs = both("openai.chat", lines, protect=lambda found: {"task": "same"} if found else {})
+    assert ours == theirs
+
+
+def test_what_columns_cannot_do_is_left_to_the_general_way():
+    def tells(**changes):
+        lines = [json.dumps(chat(number, **changes)).encode() for number in range(20)]
+        ours, theirs = both("openai.chat", lines)
+        assert ours == theirs
+        return readers("openai.chat")[0].take(b"\n".join(lines)).odd
+
+    usage = {"prompt_tokens": 10, "completion_tokens": 1}
+    assert tells(usage=usage) == []  # cache usage is not reported
+    assert tells(usage=usage | {"prompt_tokens_details": {"cache_write_tokens": 3}})
+    assert tells(created=1.5)
+    assert tells(timestamp="2026-09-21T12:00:00Z")  # two times
+    assert tells(usage={"prompt_tokens": 10})
