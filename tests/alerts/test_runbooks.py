@@ -123,3 +123,14 @@ def test_only_a_collapse_pages():
         if rule["labels"]["severity"] == "critical"
     }
     assert critical == {"PrefixCacheCollapsedAfterRelease"}
+
+
+def test_the_readme_lists_every_alert_as_it_is():
+    text = (ALERTS / "README.md").read_text()
+    for file in ALERTS.glob("*-alerts.rules.yaml"):
+        for group in yaml.safe_load(file.read_text())["groups"]:
+            for rule in group["rules"]:
+                severity, summary = rule["labels"]["severity"], rule["annotations"]["summary"]
+                assert f"| [{rule['alert']}](runbooks/{rule['alert']}.md) | {severity} | {summary} |" in text
+    for target in LINK.findall(text):
+        assert (ALERTS / target).exists(), target

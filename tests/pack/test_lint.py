@@ -55,6 +55,7 @@ def test_what_the_pack_generates_is_clean(settings):
         (f"avg_over_time({RATIO}[1h])", ["ratio/mean"]),
         ("sum by (source) (prefix_cache_engine_kv_usage_ratio)", ["ratio/sum"]),
         (f"{RATIO} + {RATIO}", ["ratio/sum"]),
+        (f"({RATIO}) + {RATIO}", ["ratio/sum"]),
         (f"sum({RATE})", ["promql/aggregate"]),
         (f"sum without (model) ({RATE})", ["promql/aggregate"]),
         (f"sum by (namespace) ({RATE})", ["promql/impossible"]),

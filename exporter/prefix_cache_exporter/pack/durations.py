@@ -55,6 +55,3 @@ class Duration:
 
     def __hash__(self) -> int:
         return hash(self.milliseconds)
-
-    def __add__(self, other: Duration) -> Duration:
-        return Duration(self.milliseconds + other.milliseconds)
