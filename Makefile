@@ -9,7 +9,7 @@ TEST_PACKAGES := prometheus prometheus-alertmanager chromium fonts-dejavu-core p
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
 
-demo:  ## the whole story on one machine, without a GPU (DEMO_SECONDS ends it)
+demo:  ## the whole story on one machine, without a GPU (DEMO_SECONDS: how long it stays open after it)
 	@scripts/setup runtime --optional prometheus prometheus-alertmanager
 	@$(BIN)/prefix-cache-exporter demo
 

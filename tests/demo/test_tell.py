@@ -99,8 +99,9 @@ def test_it_ends_with_a_signal_in_the_middle_of_a_chapter():
     assert "Chapter 2" not in out.getvalue()
 
 
-def test_it_ends_in_time_and_finds_another_port(monkeypatch, capsys):
-    monkeypatch.setenv("DEMO_SECONDS", "1")
+def test_it_stays_open_for_a_time_after_the_story_and_finds_another_port(monkeypatch, capsys):
+    monkeypatch.setenv("DEMO_SECONDS", "0.5")
+    monkeypatch.setattr(telling, "CHAPTERS", SHORT)
     monkeypatch.setattr(stages, "find", lambda _: None)
     with socket.socket() as taken:
         taken.bind((stages.LOOPBACK, 0))
@@ -109,7 +110,9 @@ def test_it_ends_in_time_and_finds_another_port(monkeypatch, capsys):
 
         assert main(["demo"]) == 0
 
-    assert "Chapter 1" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Chapter 2" in told
+    assert "stays open for 0.5 s; Ctrl-C ends it." in told
 
 
 def test_what_was_begun_is_ended_where_the_rest_cannot_begin(tmp_path, monkeypatch):
@@ -127,7 +130,7 @@ def test_without_alertmanager_alerts_are_shown_and_nobody_is_paged(tmp_path, mon
     monkeypatch.setattr(stages, "find", lambda names: found.get(names[0]))
     with Stage(tmp_path, print) as stage:
         said = telling._introduction(stage)
-        assert telling.Narrator(stage, print, None)._alert_changes() == []  # nobody answers there
+        assert telling.Narrator(stage, print)._alert_changes() == []  # nobody answers there
 
     assert "Alertmanager is not installed, so nobody is paged" in said
     assert "alerting" not in (tmp_path / "prometheus.yml").read_text("utf-8")
@@ -199,7 +202,7 @@ def test_alerts_are_told_as_they_change_and_a_chapter_has_its_end(stub, monkeypa
     monkeypatch.setattr(telling, "_LOOK_SECONDS", 0.05)
     told: list[str] = []
 
-    assert telling.Narrator(stub, told.append, None).watch(Chapter("", "", SUPPORT_R41, 0.5))
+    assert telling.Narrator(stub, told.append).watch(Chapter("", "", SUPPORT_R41, 0.5))
 
     assert told[0] == "Collapsed is firing (everything, severity critical)"
     assert told[1].startswith("search r7, untouched, over the whole chapter: ")
@@ -207,4 +210,6 @@ def test_alerts_are_told_as_they_change_and_a_chapter_has_its_end(stub, monkeypa
 
 
 def test_a_chapter_is_left_when_the_time_is_up(stub):
-    assert not telling.Narrator(stub, print, time.monotonic()).watch(Chapter("", "", SUPPORT_R41, 60.0))
+    narrator = telling.Narrator(stub, print)
+    narrator.end = time.monotonic()
+    assert not narrator.watch(Chapter("", "", SUPPORT_R41, 60.0))

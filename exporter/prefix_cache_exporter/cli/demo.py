@@ -17,11 +17,14 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="a story of four releases on simulated servers, and what the exporter makes of it",
         description="Simulated vLLM servers with traffic, the exporter, and Prometheus and Alertmanager with the "
         "shipped rules where they are installed: a harmless release, one that breaks the prefix, and a roll-back.",
-        epilog="The story takes two minutes and a quarter, then all stays open until Ctrl-C. DEMO_SECONDS ends it.",
+        epilog="The story takes two minutes and a quarter, then all stays open until Ctrl-C or for DEMO_SECONDS.",
         allow_abbrev=False,
     )
     demo.add_argument(
-        "--seconds", type=float, metavar="SECONDS", help="end after so many seconds (default: DEMO_SECONDS, or never)"
+        "--seconds",
+        type=float,
+        metavar="SECONDS",
+        help="how long all stays open after the story (default: DEMO_SECONDS, or until Ctrl-C)",
     )
     demo.add_argument(
         "--recording",

@@ -34,7 +34,7 @@ _RELEASED, _UNTOUCHED = SUPPORT_R41.template, SEARCH_R7.template
 
 def tell(
     seconds: float | None = None,
-    chapters: Sequence[Chapter] = CHAPTERS,
+    chapters: Sequence[Chapter] | None = None,
     out: TextIO | None = None,
     *,
     programs: bool = True,
@@ -42,14 +42,15 @@ def tell(
     """Puts everything on stage and tells the story, then stays open until SIGINT or SIGTERM.
 
     Args:
-        seconds: the demo ends after so many, wherever the story is; None for no end.
-        chapters: the story.
+        seconds: how long everything stays open after the story; None for no end.
+        chapters: the story; the whole one where nothing is given.
         out: where lines go; standard output where nothing is given.
         programs: whether Prometheus and Alertmanager run too, where they are installed.
 
     Raises:
         OSError: where something cannot be started.
     """
+    chapters = CHAPTERS if chapters is None else chapters
     began = time.monotonic()
     say = partial(print, file=out or sys.stdout, flush=True)
 
@@ -63,14 +64,17 @@ def tell(
     ):
         stage.sidecar.signals.install()
         say(_introduction(stage))
-        narrator = Narrator(stage, note, None if seconds is None else began + seconds)
+        narrator = Narrator(stage, note)
         for number, chapter in enumerate(chapters, 1):
             say(f"\nChapter {number}: {chapter.title}.\n{chapter.look}\n")
             if number > 1:
                 stage.release(chapter.revision)
             if not narrator.watch(chapter):
                 return
-        say(f"\nThe end. {stage.exporter} stays open; Ctrl-C ends it.\n")
+        ends = "" if seconds is None else f" for {seconds:g} s"
+        say(f"\nThe end. {stage.exporter} stays open{ends}; Ctrl-C ends it.\n")
+        if seconds is not None:
+            narrator.end = time.monotonic() + seconds
         while narrator.watch(chapters[-1]):
             pass
 
@@ -81,11 +85,14 @@ class Narrator:
     Args:
         stage: what is looked at.
         note: takes lines.
+
+    Attributes:
         end: when to stop on the monotonic clock; None for no end.
     """
 
-    def __init__(self, stage: Stage, note: Callable[[str], None], end: float | None) -> None:
-        self._stage, self._note, self._end = stage, note, end
+    def __init__(self, stage: Stage, note: Callable[[str], None]) -> None:
+        self._stage, self._note = stage, note
+        self.end: float | None = None
         self._alerts = AlertWatch()
 
     def watch(self, chapter: Chapter) -> bool:
@@ -94,7 +101,7 @@ class Narrator:
         now = time.monotonic()
         until, line = now + chapter.seconds, now + _LINE_SECONDS
         while (now := time.monotonic()) < until:
-            if self._end is not None and now >= self._end:
+            if self.end is not None and now >= self.end:
                 return False
             if self._stage.sidecar.signals.wait(_LOOK_SECONDS) is Event.END:
                 return False
