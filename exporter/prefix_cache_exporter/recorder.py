@@ -13,7 +13,7 @@ import time
 from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from . import measures
 from .ledger import Amount, Dirt, Key, Ledger, Parts, Release
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+Payload: TypeAlias = "bytes | Callable[[], bytes] | None"
+"""A position; one that costs something to make is given as a function, which is called when it is written."""
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -35,7 +37,7 @@ class Change:
     """One atomic step of one worker: increments, and the position they bring it to."""
 
     parts: dict[tuple[Family, Labels], Parts] = field(default_factory=lambda: defaultdict(dict))
-    cursors: dict[tuple[str, str], bytes | None] = field(default_factory=dict)
+    cursors: dict[tuple[str, str], Payload] = field(default_factory=dict)
 
     def add(self, family: Family, labels: Mapping[str, str], amount: Amount, part: str = "") -> None:
         """Adds to a counter, or to one part of a histogram; 0 makes the series appear at 0."""
@@ -52,7 +54,7 @@ class Change:
         parts["+Inf"] = parts.get("+Inf", 0) + 1
         parts["sum"] = parts.get("sum", 0) + value
 
-    def cursor(self, kind: str, name: str, payload: bytes | None) -> None:
+    def cursor(self, kind: str, name: str, payload: Payload) -> None:
         """Sets a durable position; None forgets it."""
         self.cursors[kind, name] = payload
 
@@ -83,7 +85,7 @@ class Recorder:
         self._hold = hold_seconds
         self._ledger = Ledger(limits, hold_seconds=hold_seconds, expire_seconds=expire_seconds)
         self._cursors = store.load(self._ledger)
-        self._pending: dict[tuple[str, str], bytes | None] = {}
+        self._pending: dict[tuple[str, str], Payload] = {}
         self._shown: dict[Key, Parts] = {key: dict(one.parts) for key, one in self._ledger.series.items()}
         self._gauges: dict[Key, float] = {}
         self._last_scrape = clock()
@@ -93,7 +95,7 @@ class Recorder:
     def cursors(self, kind: str) -> dict[str, bytes]:
         """Positions of one kind by name, applied ones included."""
         with self._lock:
-            merged = {**self._cursors, **self._pending}
+            merged = {**self._cursors, **self._settled()}
         return {name: payload for (of, name), payload in merged.items() if of == kind and payload is not None}
 
     def apply(self, change: Change) -> None:
@@ -200,15 +202,21 @@ class Recorder:
             self.commit()
             self._store.close()
 
+    def _settled(self) -> Mapping[tuple[str, str], bytes | None]:
+        """Pending positions, with those made that are made late."""
+        made = {key: payload() for key, payload in self._pending.items() if callable(payload)}
+        self._pending.update(made)
+        return {key: payload for key, payload in self._pending.items() if not callable(payload)}
+
     def _write(self) -> bool:
         try:
-            self._store.write(self._ledger, self._pending)
+            self._store.write(self._ledger, self._settled())
         except sqlite3.Error as error:
             self._failures += 1
             if self._failures == 1:
                 _log.error("state cannot be written (%s); trying again with every commit", error)
             return False
-        self._cursors = {k: p for k, p in {**self._cursors, **self._pending}.items() if p is not None}
+        self._cursors = {k: p for k, p in {**self._cursors, **self._settled()}.items() if p is not None}
         self._pending = {}
         self._writes += 1
         self._last_write = self._clock()

@@ -9,8 +9,8 @@ test holds both ways to the same sums.
 
 from __future__ import annotations
 
-from itertools import compress, repeat
-from operator import add, attrgetter, gt, ne, not_, sub
+from itertools import compress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, get_args
 
 import msgspec
@@ -18,6 +18,7 @@ import msgspec
 from . import rules, values
 from .conditions import Every, Some, Test
 from .intake import Group
+from .narrow import run_for
 from .record import NOTHING, UsageRecord
 from .typed import lane_for
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .conditions import Condition
     from .intake import Row
     from .maps import UsageMap
+    from .narrow import Run
     from .paths import Path
     from .typed import Lane
 
@@ -37,10 +39,10 @@ _WHOLE_SECONDS = Annotated[int, msgspec.Meta(gt=0, lt=100_000_000_000)]
 _REMEMBERED = 4096
 """Combinations of words whose meaning is kept."""
 _LEARN_FROM = 200
-_PATIENCE = 5
-"""How many blocks may have no shape, or another one than was learnt, before all is left to the general way."""
 _ZERO = frozenset({"extra_input", "extra_output", "reasoning"})
 """Counts that make a line special unless they are 0."""
+_PATIENCE = 5
+"""How many blocks may have no shape, or another one than was learnt, before all is left to the general way."""
 
 
 class Taken(NamedTuple):
@@ -73,16 +75,18 @@ class _Plan(NamedTuple):
     Attributes:
         decoder: decodes lines of just this shape.
         getter: the members of a decoded line as a row: numbers, words that decide what a line means, fields.
-        place: where each role stands in a row.
-        words: where the words begin, and where the fields do.
+        words: where in a row the words begin, and where the fields do.
         fields: names of asked-for fields, and where each stands; it may be one of the words.
+        identity: gives the id of a decoded line; None where lines have none.
+        run: the arithmetic.
     """
 
     decoder: Any
     getter: Callable[[Any], tuple[Any, ...]]
-    place: Mapping[str, int]
     words: tuple[int, int]
     fields: Sequence[tuple[str, int]]
+    identity: Callable[[Any], str] | None
+    run: Run
 
 
 class Memory(Protocol):
@@ -200,7 +204,7 @@ class Blocks:
         except (ValueError, RecursionError):
             decoded, lines, odd = self._one_by_one(block)
         count = len(decoded) + len(odd)
-        groups, repeats = self._columns(list(map(self._plan.getter, decoded)), lines, block, odd)
+        groups, repeats = self._counted(decoded, lines, block, odd) if decoded else ([], 0)
         if len(odd) * 2 > count:  # the shape has changed
             self._plan = None
         return Taken(groups, odd, repeats, count)
@@ -218,77 +222,47 @@ class Blocks:
                     odd.append(line)
         return decoded, plain, odd
 
-    def _columns(
-        self, rows: list[tuple[Any, ...]], lines: list[bytes], block: bytes, odd: list[bytes]
+    def _counted(
+        self, decoded: list[Any], lines: list[bytes], block: bytes, odd: list[bytes]
     ) -> tuple[list[Group], int]:
-        """Rows of a block to groups; what is not plain after all goes to `odd`."""
-        if not rows:
-            return [], 0
-        columns = self._columns_of(rows)
-        if self._doubtful(columns):
-            good = self._good(rows)
-            lines = lines or _lines(block)
-            odd += compress(lines, map(not_, good))
-            rows, lines = list(compress(rows, good)), list(compress(lines, good))
-            columns = self._columns_of(rows)
-        repeats = 0
-        if rows and "id" in columns:
-            numbers = self.recent.keys(columns["id"])
-            if not self.recent.add_all(numbers):
-                fresh = [self.recent.add(number) for number in numbers]
+        """Decoded lines of a block to groups; what is not plain after all goes to `odd`."""
+        assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
+        identity, repeats, ids = self._plan.identity, 0, []
+        if identity is not None:
+            ids = self.recent.keys(map(identity, decoded))
+            if not self.recent.add_all(ids):
+                fresh = [self.recent.add(one) for one in ids]
                 repeats = fresh.count(False)
                 lines = lines or _lines(block)
-                rows, lines = list(compress(rows, fresh)), list(compress(lines, fresh))
-                columns = self._columns_of(rows)
-        return (self._groups(rows, columns, lines or block, odd) if rows else []), repeats
-
-    def _columns_of(self, rows: list[tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
-        assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
-        return dict(zip(self._plan.place, zip(*rows, strict=True), strict=False))
-
-    def _groups(
-        self,
-        rows: list[tuple[Any, ...]],
-        columns: Mapping[str, tuple[Any, ...]],
-        lines: list[bytes] | bytes,
-        odd: list[bytes],
-    ) -> list[Group]:
-        assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
-        first, last = self._plan.words
-        kept: dict[tuple[Any, ...], list[Row]] = {}
-        known = kept.get
-        heads: dict[tuple[Any, ...], int] = {}
-        for number, (row, numbers) in enumerate(zip(rows, self._rows(columns), strict=False)):
-            words = row[first:]
-            some = known(words)
-            if some is None:
-                kept[words] = [numbers]
-                heads[words] = number
-            else:
-                some.append(numbers)
+                decoded, lines, ids = (list(compress(some, fresh)) for some in (decoded, lines, ids))
+        doubtful: list[int] = []
+        kept, heads = self._plan.run(decoded, doubtful)
+        getter, (first, last) = self._plan.getter, self._plan.words
         groups: dict[int, Group] = {}
-        refused = []
+        refused = set()
         for words, some in kept.items():
-            meaning = words[: last - first]
+            meaning, row = words[: last - first], getter(decoded[heads[words]])
             if meaning not in self._samples:
-                lines = _lines(lines) if isinstance(lines, bytes) else lines
-                self._remember(self._samples, meaning, self._sample(lines[heads[words]], some[0], rows[heads[words]]))
+                lines = lines or _lines(block)
+                self._remember(self._samples, meaning, self._sample(lines[heads[words]], some[0], row))
             sample = self._samples[meaning]
             if sample is None:
-                refused.append(meaning)
+                refused.add(meaning)
                 continue
-            sample = self._with_extra(sample, meaning, rows[heads[words]])
+            sample = self._with_extra(sample, meaning, row)
             group = groups.get(id(sample))
             if group is None:
                 groups[id(sample)] = Group(sample, some)
             else:
                 group.rows.extend(some)
         if refused:
-            lines = _lines(lines) if isinstance(lines, bytes) else lines
-            out = [row[first:last] in refused for row in rows]
-            odd += compress(lines, out)
-            self._forget(list(compress(rows, out)))
-        return list(groups.values())
+            doubtful = sorted({*doubtful, *(n for n, one in enumerate(decoded) if getter(one)[first:last] in refused)})
+        if doubtful:
+            lines = lines or _lines(block)
+            odd += [lines[n] for n in doubtful]
+            if ids:  # the general way has a memory of its own
+                self.recent.drop([ids[n] for n in doubtful])
+        return list(groups.values()), repeats
 
     def _extra(self, row: tuple[Any, ...]) -> Mapping[str, str]:
         """The asked-for fields of a row, as far as they may be kept."""
@@ -314,21 +288,6 @@ class Blocks:
             memory.clear()
         memory[key] = value
 
-    def _forget(self, rows: list[tuple[Any, ...]]) -> None:
-        """Ids of lines that the general way takes: it has a memory of its own."""
-        ids = self._columns_of(rows).get("id")
-        if ids is not None:
-            self.recent.drop(self.recent.keys(ids))
-
-    def _good(self, rows: list[tuple[Any, ...]]) -> list[bool]:
-        """Which rows are plain; mostly all."""
-        if not self._doubtful(self._columns_of(rows)):
-            return [True] * len(rows)
-        if len(rows) == 1:
-            return [False]
-        half = len(rows) // 2
-        return self._good(rows[:half]) + self._good(rows[half:])
-
     def _sample(self, line: bytes, numbers: Row, row: tuple[Any, ...]) -> UsageRecord | None:
         """What the fast lane says of a line, without its numbers; None where it says anything but the columns do."""
         assert self._lane is not None  # noqa: S101  # for mypy: there is a plan
@@ -353,66 +312,6 @@ class Blocks:
             None, None, None, None, one.attempt, one.service_tier, one.batch, (), one.extra,
         )  # fmt: skip
 
-    def _doubtful(self, column: Mapping[str, tuple[Any, ...]]) -> bool:
-        """Whether sums do not agree, or a number makes a line special."""
-        counts, outputs = column["input"], column["output"]
-        cached = self._cached(column)
-        totals: Any = counts
-        if self._map.rule == rules.EXCLUSIVE:
-            totals = list(map(add, counts, cached)) if cached else counts
-        elif cached and any(map(gt, cached, counts)):
-            return True
-        if (
-            "total" in column
-            and not self._map.total_ignored
-            and any(map(ne, column["total"], map(add, totals, outputs)))
-        ):
-            return True
-        if any(any(column[role]) for role in _ZERO if role in column):
-            return True
-        times = column.get("time")
-        if times is not None and isinstance(times[0], str) and None in map(values.seconds_since_epoch, times):
-            return True
-        splits = [role for role in column if role.startswith("ttl ")]
-        if splits:
-            parts = zip(*(column[role] for role in splits), strict=True)
-            return any(sum(part) > write for part, write in zip(parts, column["write"], strict=True))
-        return False
-
-    @staticmethod
-    def _cached(column: Mapping[str, Any]) -> Any:
-        reads, writes = column.get("read"), column.get("write")
-        if reads is None or writes is None:
-            return reads or writes
-        return list(map(add, reads, writes)) if any(writes) else reads
-
-    def _rows(self, column: Mapping[str, tuple[Any, ...]]) -> Iterator[Row]:
-        """The numbers of rows as the fast lane gives them."""
-        counts: Any = column["input"]
-        cached = self._cached(column)
-        totals: Any = counts
-        uncached: Any = repeat(None)
-        if self._map.rule == rules.EXCLUSIVE:
-            totals, uncached = map(add, counts, cached), counts
-        elif "read" in column:
-            uncached = map(sub, counts, cached)
-        writes = column.get("write")
-        splits: Any = repeat(NOTHING)
-        if writes and any(writes):
-            names = [role for role in column if role.startswith("ttl ")]
-            parts: Any = zip(*(column[name] for name in names), strict=True) if names else repeat(())
-            ttls = [name.removeprefix("ttl ") for name in names]
-            splits = [
-                rules.by_ttl(write, dict(zip(ttls, part, strict=True)))[0] if write else NOTHING
-                for write, part in zip(writes, parts, strict=False)
-            ]
-        times: Any = column.get("time") or repeat(None)
-        if "time" in column:
-            times = map(float if isinstance(times[0], int) else values.seconds_since_epoch, times)
-        read, none = column.get("read") or repeat(None), repeat(None)
-        output = column["output"]
-        return zip(totals, read, writes or none, uncached, output, splits, times, none, none, strict=False)
-
     def _learn(self, block: bytes) -> None:
         """Learns the shape of a log from the lines that the fast lane takes."""
         if self._lane is None or self._failures >= _PATIENCE:
@@ -433,6 +332,10 @@ class Blocks:
         self._plan = _plan(self._lane.struct, live, self._roles, self._map, self._fields)
         self._samples.clear()
         self._varied.clear()
+
+
+def _lines(block: bytes) -> list[bytes]:
+    return [line for line in block.split(b"\n") if line.strip()]
 
 
 def _leaves(struct: Any, steps: tuple[str, ...] = (), attribute: str = "") -> Iterator[_Leaf]:
@@ -495,10 +398,6 @@ def _asked(condition: Condition) -> Iterator[Path]:
             yield from _asked(part)
 
 
-def _lines(block: bytes) -> list[bytes]:
-    return [line for line in block.split(b"\n") if line.strip()]
-
-
 def _plan(
     struct: Any,
     live: Mapping[_Leaf, list[Any]],
@@ -532,13 +431,15 @@ def _plan(
         return None
     deciding = [steps for steps in words if steps not in only_fields]
     order = [*deciding, *(steps for steps in words if steps in only_fields)]
-    getter = attrgetter(*place.values(), *(words[steps] for steps in order))
+    said = [words[steps] for steps in order]
     return _Plan(
         msgspec.json.Decoder(shape),
-        getter,
-        {role: number for number, role in enumerate(place)},
-        (len(place), len(place) + len(deciding)),
-        [(name, len(place) + order.index(steps)) for name, steps in fields.items() if steps in words],
+        # Never one alone: of a single member, attrgetter gives no tuple.
+        attrgetter(place["input"], place["output"], *said),
+        (2, 2 + len(deciding)),
+        [(name, 2 + order.index(steps)) for name, steps in fields.items() if steps in words],
+        attrgetter(place["id"]) if "id" in place else None,
+        run_for(place, said, m, time_is_number=kinds.get(place.get("time", "")) is _WHOLE_SECONDS),
     )
 
 

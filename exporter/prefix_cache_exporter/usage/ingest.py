@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .intake import Group, Intake
     from .merge import Outcome
     from .quarantine import QuarantineFile
+    from .remember import Durable
     from .sketch import Window
 
 _log = logging.getLogger(__name__)
@@ -48,7 +49,8 @@ class Ingest:
         source: the source's name.
         follower: gives its lines; made from the cursors of `cursor_kind(LOG, source)`.
         intake: reads lines and settles records; its stored parts are loaded here.
-        blocks: takes whole blocks of plain lines in faster; shares the intake's memory.
+        blocks: takes whole blocks of plain lines in faster.
+        ids: their memory of ids; it is stored here.
         counting: counts records.
         recorder: takes the changes.
         fingerprints: the window of leading fingerprints to publish.
@@ -64,6 +66,7 @@ class Ingest:
         follower: Follower,
         intake: Intake,
         blocks: Blocks | None = None,
+        ids: Durable | None = None,
         counting: Counting,
         recorder: Recorder,
         fingerprints: Window | None = None,
@@ -73,7 +76,7 @@ class Ingest:
     ) -> None:
         self.source = source
         self._monotonic, self._busy_at = monotonic, monotonic()
-        self._follower, self._intake, self._blocks = follower, intake, blocks
+        self._follower, self._intake, self._blocks, self._ids = follower, intake, blocks, ids
         self._counting, self._recorder, self._fingerprints = counting, recorder, fingerprints
         self._quarantine, self._clock = quarantine, clock
         self._reading: Iterator[Batch] | None = None
@@ -168,10 +171,22 @@ class Ingest:
         if isinstance(lines, Block) and self._blocks is not None and self._blocks.able:
             taken = self._blocks.take(lines.data)
             outcomes: list[Outcome] = [_DUPLICATE] * taken.repeats
-            outcomes += self._intake.take(taken.odd, now, log)
+            outcomes += self._new(self._intake.take(taken.odd, now, log))
             return taken.groups, outcomes, taken.lines
+        if self._ids is not None and self._blocks is not None and self._blocks.able:
+            return [], self._new(self._intake.take(lines, now, log)), len(lines)
         groups, outcomes = self._intake.gather(lines, now, log)
         return groups, outcomes, len(lines)
+
+    def _new(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
+        """What the general way found, held against the ids of whole blocks, too."""
+        add = self._ids.add if self._ids is not None else None
+        return [
+            _DUPLICATE
+            if add is not None and isinstance(one, UsageRecord) and one.id is not None and not add(one.id)
+            else one
+            for one in outcomes
+        ]
 
     def _one_by_one(self, lines: Sequence[bytes], log: str, tally: Tally, now: float) -> list[Outcome]:
         found: list[Outcome] = []
@@ -208,6 +223,8 @@ class Ingest:
             change.cursor(cursor_kind(LOG, self.source), name, payload)
         for name, payload in self._intake.merger.changes().items():
             change.cursor(cursor_kind(MERGE, self.source), name, payload)
+        for name, later in self._ids.changes().items() if self._ids is not None else ():
+            change.cursor(cursor_kind(MERGE, self.source), name, later)
         self._recorder.apply(change)
 
     def _begin(self) -> None:

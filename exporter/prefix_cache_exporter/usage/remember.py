@@ -1,46 +1,129 @@
-"""The memory of settled requests for whole blocks of lines: durable, and shared with the general way."""
+"""A memory of ids for whole blocks of lines: as quick as a set, and durable without any id in the state file.
+
+While the process lives, ids are told apart by the interpreter's own 64-bit hashes. What outlives it are keyed hashes,
+made only when state is written and only of ids that are still remembered then: catching up on a long log, most are not.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .normaliser import digester
+from .normaliser import KEY_BYTES, digester
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from hashlib import blake2b
 
-    from .seen import Seen
+_SEGMENT = 4096
+_KIND = "ids"
 
 
 class Durable:
-    """Adds and finds ids by the hashes that the merger keeps.
+    """Remembers the last `bound` ids, or up to two segments more.
 
     Args:
-        seen: the merger's memory.
-        key: keys the hashes.
+        bound: how many.
+        key: keys the hashes that are stored.
+        saved: stored parts by name; those of others are passed over.
     """
 
-    def __init__(self, seen: Seen, key: bytes = b"") -> None:
-        self._seen, self._digest = seen, digester(key)
+    def __init__(self, bound: int, key: bytes = b"", saved: Mapping[str, bytes] | None = None) -> None:
+        self._bound, self._digest = bound, digester(key)
+        self._earlier: dict[int, list[bytes]] = {}
+        for name, content in (saved or {}).items():
+            kind, _, number = name.partition("/")
+            if kind == _KIND and number.isdecimal():
+                self._earlier[int(number)] = [content[at : at + KEY_BYTES] for at in range(0, len(content), KEY_BYTES)]
+        self._known = {one for some in self._earlier.values() for one in some}
+        self._number = max(self._earlier, default=0) + 1
+        self._earlier = dict(sorted(self._earlier.items()))
+        self._hashes: set[int] = set()
+        self._segments: dict[int, list[str]] = {self._number: []}
+        self._changed: set[int] = set()
 
-    def keys(self, ids: Iterable[str]) -> list[bytes]:
-        """Hashes of ids, as `Normaliser.key` makes them."""
-        digest = self._digest
-        return [digest(one.encode()).digest() for one in ids]
+    @staticmethod
+    def keys(ids: Iterable[str]) -> list[str]:
+        """Ids stand for themselves here."""
+        return list(ids)
 
-    def add(self, key: bytes) -> bool:
+    def add(self, one: str) -> bool:
         """Remembers an id; whether it is new."""
-        return self._seen.add(key)
-
-    def add_all(self, keys: Sequence[bytes]) -> bool:
-        """Remembers ids that are all new and all different, or none of them; whether they were."""
-        several, known = set(keys), self._seen.keys
-        if len(several) < len(keys) or not several.isdisjoint(known):
+        number = hash(one)
+        if number in self._hashes or (self._known and self._digest(one.encode()).digest() in self._known):
             return False
-        known |= several
-        self._seen.added(list(keys))
+        self._hashes.add(number)
+        self._append([one])
         return True
 
-    def drop(self, keys: Sequence[bytes]) -> None:
+    def add_all(self, ids: Sequence[str]) -> bool:
+        """Remembers ids that are all new and all different, or none of them; whether they were."""
+        several = set(map(hash, ids))
+        if len(several) < len(ids) or not several.isdisjoint(self._hashes):
+            return False
+        if self._known:
+            digest = self._digest
+            if not self._known.isdisjoint([digest(one.encode()).digest() for one in ids]):
+                return False
+        self._hashes |= several
+        self._append(ids)
+        return True
+
+    def drop(self, ids: Sequence[str]) -> None:
         """Forgets ids that were added last."""
-        self._seen.drop(set(keys))
+        left = set(ids)
+        self._hashes.difference_update(map(hash, left))
+        for number in sorted(self._segments, reverse=True):
+            if not left:
+                break
+            segment = self._segments[number]
+            found = left.intersection(segment)
+            if found:
+                segment[:] = [one for one in segment if one not in found]
+                left -= found
+
+    def changes(self) -> dict[str, Callable[[], bytes] | None]:
+        """What to store by name; each makes its bytes when they are written. None for what was forgotten."""
+        changed: dict[str, Callable[[], bytes] | None] = {}
+        for number in sorted(self._changed):
+            segment = self._segments.get(number)
+            changed[f"{_KIND}/{number}"] = None if segment is None else _Later(self._digest, segment)
+        self._changed.clear()
+        return changed
+
+    def _append(self, ids: Sequence[str]) -> None:
+        at = 0
+        while at < len(ids):
+            segment = self._segments[self._number]
+            room = _SEGMENT - len(segment)
+            segment += ids[at : at + room]
+            at += room
+            self._changed.add(self._number)
+            if len(segment) >= _SEGMENT:
+                self._turn()
+
+    def _turn(self) -> None:
+        self._number += 1
+        self._segments[self._number] = []
+        while len(self._known) + len(self._hashes) > self._bound + _SEGMENT:
+            if self._earlier:
+                oldest = next(iter(self._earlier))
+                self._known.difference_update(self._earlier.pop(oldest))
+            else:
+                oldest = next(iter(self._segments))
+                if oldest == self._number:
+                    return
+                self._hashes.difference_update(map(hash, self._segments.pop(oldest)))
+            self._changed.add(oldest)
+
+
+class _Later:
+    """The hashes of the ids that a segment holds now, made when they are asked for: segments only grow behind them."""
+
+    __slots__ = ("_digest", "_ids", "_length")
+
+    def __init__(self, digest: Callable[[bytes], blake2b], ids: list[str]) -> None:
+        self._digest, self._ids, self._length = digest, ids, len(ids)
+
+    def __call__(self) -> bytes:
+        digest = self._digest
+        return b"".join([digest(one.encode()).digest() for one in self._ids[: self._length]])

@@ -59,20 +59,6 @@ class Seen:
             if len(self._newest) >= _SEGMENT:
                 self._turn()
 
-    def drop(self, keys: set[bytes]) -> None:
-        """Forgets keys that were added lately."""
-        left = keys & self._keys
-        self._keys -= left
-        for number in sorted(self._segments, reverse=True):
-            if not left:
-                break
-            segment = self._segments[number]
-            found = left.intersection(segment)
-            if found:
-                segment[:] = [key for key in segment if key not in found]
-                self._changed.add(number)
-                left -= found
-
     def _turn(self) -> None:
         self._number += 1
         self._newest = self._segments[self._number] = []

@@ -11,7 +11,7 @@ from .blocks import Blocks
 from .count import Counting
 from .eligible import Eligibility
 from .follow import Follower
-from .ingest import LOG, Ingest, cursor_kind
+from .ingest import LOG, MERGE, Ingest, cursor_kind
 from .intake import Intake
 from .namespaces import KEY_LIMIT, Protector
 from .paths import parse_path
@@ -71,6 +71,7 @@ def build_ingest(
         settle_seconds=source.settle_seconds,
         dedupe_records=source.dedupe_records,
     )
+    ids = Durable(source.dedupe_records, key, recorder.cursors(cursor_kind(MERGE, source.name)))
     return Ingest(
         source.name,
         follower=Follower(
@@ -80,6 +81,7 @@ def build_ingest(
             clock=monotonic,
         ),
         intake=intake,
+        ids=ids,
         blocks=Blocks(
             usage_map,
             input_includes_cache=source.input_includes_cache,
@@ -87,7 +89,7 @@ def build_ingest(
             provider=source.provider,
             models=source.models,
             protect=protect,
-            memory=Durable(intake.merger.seen, key),
+            memory=ids,
         ),
         counting=Counting(
             release=release,
