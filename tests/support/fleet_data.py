@@ -34,6 +34,13 @@ ENGINE: Final = {"source": "llama-a", "provider": "vllm", "model": "org/base-7b"
 GATEWAY: Final = {"source": "gateway", "provider": "openai", "model": "gpt-large"}
 REVISIONS: Final = {("support", "r41"): 0.62, ("support", "r42"): WARMING[-1][1], ("sales", "r7"): 0.41}
 """Templates with their revisions, and the cached share of each when warm."""
+ALERT: Final = {
+    "alertname": "PrefixCacheWeakHashSharedAcrossNamespaces",
+    "alertstate": "firing",
+    "severity": "warning",
+    **ENGINE,
+    "hash_algorithm": "builtin",
+}
 _LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "tier": ("device", "host"),
     "ttl": ("5m",),
@@ -163,7 +170,8 @@ def openmetrics(start: float) -> str:
     """The whole history; the first sample is at `start`, in seconds since 1970."""
     blocks = [_block(family.name, family.kind, lines(family, start), start) for family in measures.FAMILIES.values()]
     up = (Line("up", {"job": "prefix-cache-exporter", "instance": pod}, lambda _: 1.0) for pod in PODS)
-    return "".join(blocks) + _block("up", "gauge", up, start) + "# EOF\n"
+    firing = iter([Line("ALERTS", ALERT, lambda at: 1.0 if at >= RELEASE else None)])
+    return "".join([*blocks, _block("up", "gauge", up, start), _block("ALERTS", "gauge", firing, start), "# EOF\n"])
 
 
 def _block(name: str, kind: str, found: Iterator[Line], start: float) -> str:
@@ -282,7 +290,8 @@ def _amount(
             "uncached": lambda at: plain * seen(at) - _PRICE * cached(at),
         }[component]
     if family.id in {"cached_prompt_tokens", "lookup_hit_tokens", "cached_tokens_by_tier"}:
-        return lambda at: cached(at) / parts
+        again = 1.03 if family.id == "lookup_hit_tokens" else 1
+        return lambda at: again * cached(at) / parts
     if family.id == "eligible_cached_tokens":
         return lambda at: min(cached(at), 0.69 * seen(at))
     if family.id == "hit_requests":
@@ -316,12 +325,14 @@ def _gauge(family: Family, labels: Mapping[str, str], start: float) -> Callable[
     """A level: constant or in waves, a time, or a state; absent before its revision is."""
     first = RELEASE if labels.get("template_revision") == "r42" else 0
     level = _LEVELS.get(family.id, 1.0)
+    if family.id in _WAVING and labels["instance"] == PODS[1]:
+        level *= 0.9
     forms: dict[str, Callable[[float], float]] = {
         "release_first_traffic_timestamp_seconds": lambda _: start + first,
-        "last_success_timestamp_seconds": lambda at: start + at,
+        "last_success_timestamp_seconds": lambda at: start + at - 3 - 2 * math.sin(at / 500),
         "map_state": lambda _: float(labels["state"] == "verified"),
         **dict.fromkeys(_WAVING, lambda at: level * (1 + 0.25 * math.sin(at / 700)) if at < BUSY else 0.0),
     }
     stamps = family.id.endswith("timestamp_seconds")
-    value = forms.get(family.id, lambda at: start + min(at, BUSY) if stamps else level)
+    value = forms.get(family.id, lambda at: start + min(at, BUSY) - 7 - 5 * math.sin(at / 900) if stamps else level)
     return lambda at: value(at) if at >= first else None

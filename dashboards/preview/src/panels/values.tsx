@@ -21,6 +21,7 @@ interface Options {
   justifyMode?: BigValueJustifyMode;
   textMode?: BigValueTextMode;
   text?: VizTextDisplayOptions;
+  wideLayout?: boolean;
 }
 
 type Draw = (options: Options, value: FieldDisplay, size: { width: number; height: number }, all: FieldDisplay[]) => React.JSX.Element;
@@ -70,6 +71,7 @@ export const StatPanel = panelOf('stat', (options, value, size, all) => (
     justifyMode={options.justifyMode ?? BigValueJustifyMode.Auto}
     textMode={options.textMode ?? BigValueTextMode.Auto}
     text={options.text}
+    disableWideLayout={!options.wideLayout}
     theme={config.theme2}
     {...size}
   />

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .layout import Section
 
 TAG = "prefix-cache"
+MARKED = 'source=~"$source",model=~"$model",template=~"$template"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,14 @@ class Question:
 
 
 def board(
-    names: Names, question: Question, variables: Sequence[Template], sections: Sequence[Section], *, marks: bool = True
+    names: Names,
+    question: Question,
+    variables: Sequence[Template],
+    sections: Sequence[Section],
+    *,
+    marks: str | None = MARKED,
 ) -> str:
-    """The dashboard's JSON text."""
+    """The dashboard's JSON text; `marks` are the matchers of the releases to mark in time."""
     built = Board(
         title=f"Prefix cache / {question.title}",
         uid=question.uid,
@@ -60,7 +66,7 @@ def board(
         version=1,
         time=Time(f"now-{question.hours}h", "now"),
         templating=Templating(list(variables)),
-        annotations=Annotations([_release_marks(names)] if marks else []),
+        annotations=Annotations([] if marks is None else [_release_marks(names, marks)]),
         links=[_link()],
         panels=packed(sections),
     )
@@ -72,10 +78,12 @@ def _link() -> DashboardLink:
     return DashboardLink(includeVars=True, keepTime=True, tags=[TAG], title="Prefix cache", type="dashboards")
 
 
-def _release_marks(names: Names) -> dict[str, Any]:
-    """A mark at the first traffic of each revision."""
+def _release_marks(names: Names, matchers: str) -> dict[str, Any]:
+    """A mark at the first traffic of each revision, which Grafana wants in milliseconds.
+
+    https://grafana.com/docs/grafana/latest/datasources/prometheus/annotations/
+    """
     series = releases.first_traffic(names)
-    matchers = 'source=~"$source",model=~"$model",template=~"$template"'
     return {
         "name": "First traffic of a revision",
         "datasource": DATASOURCE,

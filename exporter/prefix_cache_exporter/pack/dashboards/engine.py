@@ -145,7 +145,7 @@ def _lookups(reader: Reader) -> tuple[Cell, ...]:
 
 
 def _occupancy(reader: Reader) -> tuple[Cell, ...]:
-    usage, size, capacity = (ENGINE[id_] for id_ in ("kv_usage_ratio", "block_size_tokens", "capacity_tokens"))
+    usage, capacity = ENGINE["kv_usage_ratio"], ENGINE["capacity_tokens"]
     # Weighted by what each engine holds: engines of two sizes have no plain mean.
     held, room = f"{reader.raw(capacity)} * {reader.raw(usage)}", reader.raw(capacity)
     occupancy = (
@@ -158,8 +158,8 @@ def _occupancy(reader: Reader) -> tuple[Cell, ...]:
     )
     preempted = reader.recorded(pressure.preempted(reader.names))
     numbers = (
-        Line(f"min({reader.raw(size)})", "tokens in the smallest block"),
-        Line(f"sum({reader.raw(capacity)})", "tokens in all KV caches"),
+        Line(f"min({reader.recorded(pressure.block_size(reader.names))})", "smallest block"),
+        Line(f"sum({reader.raw(capacity)})", "all KV caches"),
     )
     about_usage = (
         "Share of the KV cache held by running requests: tokens held divided by tokens that the caches can hold (in "
@@ -170,21 +170,17 @@ def _occupancy(reader: Reader) -> tuple[Cell, ...]:
         "Preemptions divided by finished requests (in the denominator: requests that the engine finished; not in it: "
         "requests aborted by clients)."
     )
+    blocks = panels.tile(
+        "Blocks", numbers, "Size of a KV block and capacity of the caches.", unit="tokens", orientation="horizontal"
+    )
+    preemptions = panels.over_time(
+        "Preemptions per finished request", (Line(preempted, _NAMED),), about_preempted, unit="ratio", part=False
+    )
     return (
-        Cell(panels.over_time("KV usage", occupancy, about_usage, unit="ratio"), 8, 8),
-        Cell(panels.over_time("Requests running and waiting", waiting, "Depth of the queue.", unit="count"), 8, 8),
-        Cell(
-            panels.over_time(
-                "Preemptions per finished request",
-                (Line(preempted, _NAMED),),
-                about_preempted,
-                unit="ratio",
-                part=False,
-            ),
-            8,
-            8,
-        ),
-        Cell(panels.tile("Blocks", numbers, "Size of a KV block and capacity of the caches.", unit="tokens"), 24, 3),
+        Cell(panels.over_time("KV usage", occupancy, about_usage, unit="ratio"), 7, 8),
+        Cell(panels.over_time("Requests running and waiting", waiting, "Depth of the queue.", unit="whole"), 7, 8),
+        Cell(preemptions, 6, 8),
+        Cell(blocks, 4, 8),
     )
 
 
@@ -228,7 +224,7 @@ def _latency(reader: Reader) -> tuple[Cell, ...]:
     ]
     about = (
         "Mean seconds per request: seconds observed divided by requests observed (in the denominator: requests "
-        "that reached that phase)."
+        "that reached that phase; not in it: requests that were dropped before)."
     )
     cells.append(
         Cell(

@@ -35,12 +35,18 @@ def make(names: Names) -> str:
     )
     variables = [datasource(), by_label(names, "source", ENGINE["up"], ())]
     variables[1].query = f'label_values({{__name__=~"{ENGINE["up"].name}|{USAGE["log_readable"].name}"}}, source)'
-    return board(names, QUESTION, variables, sections, marks=False)
+    return board(names, QUESTION, variables, sections, marks=None)
 
 
-def _hourly(reader: Reader, family: Family, by: tuple[str, ...], base: Family) -> str:
-    """A count of bad things per hour: 0 where its base is alive, absent where it is not."""
-    return hourly(reader.zero_where(summed(by, reader.rated(family)), reader.rated(base), by[-1]))
+def _hourly(reader: Reader, family: Family, by: tuple[str, ...], alive: str) -> str:
+    """A count of bad things per hour: 0 where there is a rate of what goes on beside it, absent where there is none."""
+    return hourly(reader.zero_where(summed(by, reader.rated(family)), alive, by[-1]))
+
+
+def _quarantined(reader: Reader) -> str:
+    by = ("source", "reason")
+    series = reader.names.rate(USAGE["quarantined_records"], reader.short, level="source", kept=("reason",))
+    return hourly(reader.zero_where(summed(by, reader.recorded(series)), reader.lines(), "reason"))
 
 
 def _up(reader: Reader) -> tuple[Cell, ...]:
@@ -61,7 +67,7 @@ def _up(reader: Reader) -> tuple[Cell, ...]:
         Column("Whether page and map agree", label="state", mappings=(panels.value_map(state_words()),), wrapped=True),
         Column("Engines", f"{summed(('source', 'state'), reader.recorded(exporter.map_state(names)))} > 0", width=80),
     )
-    wrong = _hourly(reader, ENGINE["map_mismatches"], ("source", "reason"), ENGINE["polls"])
+    wrong = _hourly(reader, ENGINE["map_mismatches"], ("source", "reason"), reader.rated(ENGINE["polls"]))
     about_wrong = "Polls per hour whose page contradicted the map, by reason; 0 where pages are polled and agree."
     mismatches = (Line(wrong, "{{source}} {{reason}}"),)
     return (
@@ -73,52 +79,29 @@ def _up(reader: Reader) -> tuple[Cell, ...]:
 
 def _polls(reader: Reader) -> tuple[Cell, ...]:
     errors = (
-        Line(_hourly(reader, ENGINE["poll_errors"], ("source", "reason"), ENGINE["polls"]), "{{source}} {{reason}}"),
+        Line(
+            _hourly(reader, ENGINE["poll_errors"], ("source", "reason"), reader.rated(ENGINE["polls"])),
+            "{{source}} {{reason}}",
+        ),
     )
     duration = (Line(f"max by (source) ({reader.raw(ENGINE['poll_duration_seconds'])})", "{{source}}"),)
     age = (Line(f"time() - min by (source) ({reader.raw(ENGINE['last_success_timestamp_seconds'])})", "{{source}}"),)
     odd = (
-        Line(_hourly(reader, ENGINE["restarts"], ("source",), ENGINE["polls"]), "restarts of {{source}}"),
-        Line(_hourly(reader, ENGINE["anomalies"], ("source", "reason"), ENGINE["polls"]), "{{source}} {{reason}}"),
+        Line(_hourly(reader, ENGINE["restarts"], ("source",), reader.rated(ENGINE["polls"])), "restarts of {{source}}"),
+        Line(
+            _hourly(reader, ENGINE["anomalies"], ("source", "reason"), reader.rated(ENGINE["polls"])),
+            "{{source}} {{reason}}",
+        ),
     )
+    about_errors = "Polls per hour that gave no page, by reason; 0 where engines are polled."
+    about_slowest = "Duration of the last poll, the slowest pod of each source."
+    about_age = "Time since the last whole page, the oldest pod of each source."
+    about_odd = "Engine restarts recognised, and increases that were not counted, per hour, by reason."
     return (
-        Cell(
-            panels.over_time(
-                "Poll errors",
-                errors,
-                "Polls per hour that gave no page, by reason; 0 where engines are polled.",
-                unit="per hour",
-            ),
-            6,
-            8,
-        ),
-        Cell(
-            panels.over_time(
-                "Slowest poll", duration, "Duration of the last poll, the slowest pod of each source.", unit="seconds"
-            ),
-            6,
-            8,
-        ),
-        Cell(
-            panels.over_time(
-                "Age of the last page",
-                age,
-                "Time since the last whole page, the oldest pod of each source.",
-                unit="seconds",
-            ),
-            6,
-            8,
-        ),
-        Cell(
-            panels.over_time(
-                "Restarts and increases not believed",
-                odd,
-                "Engine restarts recognised, and increases that were not counted, per hour, by reason.",
-                unit="per hour",
-            ),
-            6,
-            8,
-        ),
+        Cell(panels.over_time("Poll errors", errors, about_errors, unit="per hour"), 6, 7),
+        Cell(panels.over_time("Slowest poll", duration, about_slowest, unit="seconds"), 6, 7),
+        Cell(panels.over_time("Age of the last page", age, about_age, unit="seconds"), 6, 7),
+        Cell(panels.over_time("Restarts and increases not believed", odd, about_odd, unit="per hour"), 6, 7),
     )
 
 
@@ -127,74 +110,45 @@ def _logs(reader: Reader) -> tuple[Cell, ...]:
     age = (Line(f"time() - max by (source) ({reader.raw(USAGE['log_last_record_timestamp_seconds'])})", "{{source}}"),)
     lines = (Line(reader.lines(), "{{source}}"),)
     losses = (
-        Line(_hourly(reader, USAGE["lost_lines"], ("source", "reason"), USAGE["lines"]), "{{source}} line: {{reason}}"),
-        Line(_hourly(reader, USAGE["lost_files"], ("source", "reason"), USAGE["lines"]), "{{source}} file: {{reason}}"),
+        Line(_hourly(reader, USAGE["lost_lines"], ("source", "reason"), reader.lines()), "{{source}} line: {{reason}}"),
+        Line(_hourly(reader, USAGE["lost_files"], ("source", "reason"), reader.lines()), "{{source}} file: {{reason}}"),
         Line(
-            _hourly(reader, USAGE["quarantined_records"], ("source", "reason"), USAGE["lines"]),
+            _quarantined(reader),
             "{{source}} record: {{reason}}",
         ),
     )
     repeats = (
-        Line(_hourly(reader, USAGE["duplicate_records"], ("source",), USAGE["lines"]), "{{source}} duplicates"),
+        Line(_hourly(reader, USAGE["duplicate_records"], ("source",), reader.lines()), "{{source}} duplicates"),
         Line(
-            _hourly(reader, USAGE["skewed_records"], ("source", "direction"), USAGE["lines"]),
+            _hourly(reader, USAGE["skewed_records"], ("source", "direction"), reader.lines()),
             "{{source}} clock {{direction}}",
         ),
-        Line(_hourly(reader, USAGE["anomalies"], ("source", "kind"), USAGE["lines"]), "{{source}} {{kind}}"),
+        Line(_hourly(reader, USAGE["anomalies"], ("source", "kind"), reader.lines()), "{{source}} {{kind}}"),
     )
-    open_ = (Line(f"sum by (source) ({reader.raw(USAGE['open_records'])})", "{{source}}"),)
+    waiting = (Line(summed(("source",), reader.raw(USAGE["open_records"])), "{{source}}"),)
+    about_unread = "How far the exporter lags behind its logs."
+    about_age = "A log that stands still, or an exporter that does."
+    about_waiting = "Records that wait for further lines with their id."
+    about_losses = "Lines, files and records lost per hour; 0 where logs are read and nothing is."
+    about_repeats = "Repeats ignored, clocks that disagree, records that are odd but counted; per hour."
     return (
-        Cell(panels.over_time("Lines read", lines, "Log lines per second.", unit="per second"), 8, 8),
-        Cell(
-            panels.over_time("Bytes not yet read", unread, "How far the exporter lags behind its logs.", unit="bytes"),
-            8,
-            8,
-        ),
-        Cell(
-            panels.over_time(
-                "Time since the last record", age, "A log that stands still, or an exporter that does.", unit="seconds"
-            ),
-            8,
-            8,
-        ),
-        Cell(
-            panels.over_time(
-                "Losses by reason",
-                losses,
-                "Lines, files and records lost per hour; 0 where logs are read and nothing is.",
-                unit="per hour",
-            ),
-            8,
-            8,
-        ),
-        Cell(
-            panels.over_time(
-                "Oddities",
-                repeats,
-                "Repeats ignored, clocks that disagree, records that are odd but counted; per hour.",
-                unit="per hour",
-            ),
-            8,
-            8,
-        ),
-        Cell(
-            panels.over_time(
-                "Records still merging", open_, "Records that wait for further lines with their id.", unit="count"
-            ),
-            8,
-            8,
-        ),
+        Cell(panels.over_time("Lines read", lines, "Log lines per second.", unit="per second"), 6, 7),
+        Cell(panels.over_time("Bytes not yet read", unread, about_unread, unit="bytes"), 6, 7),
+        Cell(panels.over_time("Time since the last record", age, about_age, unit="seconds"), 6, 7),
+        Cell(panels.over_time("Records still merging", waiting, about_waiting, unit="whole"), 6, 7),
+        Cell(panels.over_time("Losses by reason", losses, about_losses, unit="per hour"), 12, 8),
+        Cell(panels.over_time("Oddities", repeats, about_repeats, unit="per hour"), 12, 8),
     )
 
 
 def _state(reader: Reader) -> tuple[Cell, ...]:
     family = EXPORTER
-    alive = family["state_writes"]
+    alive = reader.rated(family["state_writes"])
     failures = (
         Line(_hourly(reader, family["state_write_failures"], ("job",), alive), "failed"),
         Line(_hourly(reader, family["state_set_aside"], ("job",), alive), "files set aside"),
     )
-    writes = (Line(summed((), reader.rated(alive)), "transactions"),)
+    writes = (Line(summed((), alive), "transactions"),)
     overflow = (
         Line(_hourly(reader, family["label_overflow"], ("label",), alive), "label {{label}}"),
         Line(_hourly(reader, family["series_overflow"], ("family",), alive), "family {{family}}"),
@@ -221,6 +175,6 @@ def _state(reader: Reader) -> tuple[Cell, ...]:
         Cell(panels.over_time("State failures", failures, about_failures, unit="per hour"), 8, 7),
         Cell(tile, 8, 7),
         Cell(panels.over_time("Increments that went to other", overflow, about_overflow, unit="per hour"), 8, 7),
-        Cell(panels.over_time("Ledger series", series, about_series, unit="count"), 8, 7),
+        Cell(panels.over_time("Ledger series", series, about_series, unit="whole"), 8, 7),
         Cell(panels.over_time("Errors of the exporter itself", internal, about_internal, unit="per hour"), 8, 7),
     )

@@ -41,7 +41,7 @@ UNITS = {
     "hours": "h",
 }
 """What a number is, as Grafana's unit ids. Every panel has one."""
-_COUNTED = frozenset({"count", "per second", "per hour", "requests/s"})
+_COUNTED = frozenset({"count", "whole", "per second", "per hour", "requests/s"})
 _NAME = re.compile(r"\b(?:[a-z_]+:)?prefix_cache_[a-z0-9_]+(?::[a-z0-9_]+)?|\bALERTS\b")
 PLAIN_TEXT = ("color", {"mode": "fixed", "fixedColor": "text"})
 GOOD, WARN, BAD, PLAIN = "green", "orange", "red", "blue"
@@ -82,7 +82,7 @@ def tile(
         "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
         "text": {"titleSize": 14, "valueSize": 26},
         "textMode": "value_and_name" if len(lines) > 1 else "auto",
-        "wideLayout": True,
+        "wideLayout": False,
     }
     defaults: dict[str, Any] = {
         "unit": UNITS[unit],
@@ -105,7 +105,7 @@ def ratio_tile(ratio: Ratio, sides: Sides, steps: Sequence[tuple[float | None, s
     lines = (
         Line(sides.quotient, f"ratio{suffix}"),
         Line(f"{queries.grouped(sides.numerator)}{scale}", f"{short(ratio.numerator)}{suffix}", unit),
-        Line(f"{queries.grouped(sides.denominator)}{scale}", f"of {short(ratio.denominator)}{suffix}", unit),
+        Line(f"{queries.grouped(sides.denominator)}{scale}", f"of {_whole(ratio)}{suffix}", unit),
     )
     panel = tile(ratio.title, lines, about_ratio(ratio), unit="ratio", steps=steps, decimals=1)
     panel.overrides += [query_override(ref, PLAIN_TEXT) for ref in ("B", "C")]
@@ -150,6 +150,8 @@ def over_time(
     }
     if part if part is not None else unit == "ratio":
         defaults["max"] = 1
+    if unit == "whole":
+        defaults["decimals"] = 0
     options = {
         "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []},
         "tooltip": {"mode": "multi", "sort": "desc"},
@@ -211,7 +213,7 @@ def table(
     if sort:
         options["sortBy"] = [{"displayName": sort, "desc": True}]
     custom = {"align": "auto", "cellOptions": {"type": "auto"}, "inspect": False, "minWidth": 60}
-    defaults = {"noValue": empty, "custom": custom}
+    defaults = {"unit": UNITS["count"], "noValue": empty, "custom": custom}
     overrides = [_cell(column) for column in columns]
     panel = _visual("table", title, targets, about, options=options, defaults=defaults, overrides=overrides)
     panel.transformations = transformations
@@ -327,6 +329,8 @@ def _cell(column: Column) -> dict[str, Any]:
     properties: list[tuple[str, Any]] = []
     if column.expr is not None:
         properties.append(("unit", UNITS[column.unit]))
+        if column.unit == "whole":
+            properties.append(("decimals", 0))
     else:
         # Traffic that nobody named a release or a namespace for.
         properties.append(("mappings", [*column.mappings, UNNAMED]))
@@ -337,6 +341,10 @@ def _cell(column: Column) -> dict[str, Any]:
     if column.width:
         properties.append(("custom.width", column.width))
     return value_override(column.title, *properties)
+
+
+def _whole(ratio: Ratio) -> str:
+    return short(ratio.denominator) if len(ratio.denominator) == 1 else "all"
 
 
 def short(ids: Sequence[str]) -> str:

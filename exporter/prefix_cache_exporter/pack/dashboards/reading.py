@@ -68,7 +68,7 @@ class Reader:
     def rate(self, plane: str, id_: str, by: Iterable[str] = (), window: Duration | None = None) -> str:
         """Recorded rate of a measure, summed by some labels."""
         family = families(plane)[id_]
-        level = "namespace" if NAMESPACE in tuple(by) else "template_revision"
+        level = "namespace" if self.namespaces else "template_revision"
         series = self.names.rate(family, window or self.short, level=level)
         return summed(by, self.recorded(series))
 

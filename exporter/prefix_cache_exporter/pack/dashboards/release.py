@@ -24,12 +24,24 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.pack.names import Names
 
 QUESTION = Question(uids.RELEASE, "Release", "What did this release do?", hours=12)
-_NARROW = 'source=~"$source",model=~"$model",template=~"$template"'
+_NARROW = 'source=~"$source",model=~"$model",template="$template"'
 OLD, NEW = 'template_revision="$old_revision"', 'template_revision="$new_revision"'
-_BOTH = 'template_revision=~"$old_revision|$new_revision"'
+# A raw string: what the format escapes is meant for the pattern, not for a string around it.
+_BOTH = "template_revision=~`${old_revision:regex}|${new_revision:regex}`"
+_PINNED = {
+    "source": "Source",
+    "model": "Model",
+    "template": "Template",
+    "template_revision": "Revision",
+    "tokenizer_revision": "Tokenizer",
+    "model_revision": "Model revision",
+    "release_fingerprint": "Fingerprint",
+    "leading_fingerprint": "Leading",
+    "predecessor_revision": "Predecessor",
+}
 _OLD, _NEW = "orange", "blue"
 _HOUR = 3600
-_AGE = (("unit", UNITS["hours"]), ("min", 0), ("custom.axisLabel", "since first traffic"))
+_AGE = (("unit", UNITS["hours"]), ("decimals", 1), ("min", 0), ("custom.axisLabel", "since first traffic"))
 _WHOLE = (("min", 0), ("max", 1))
 _TTFT = USAGE["time_to_first_token_seconds"]
 _PLANES = (("engine", "engine_population_hit"), ("usage", "usage_population_hit"))
@@ -43,9 +55,9 @@ def make(names: Names) -> str:
         Section("The cold window", tuple(_cold_tiles(names, *plane) for plane in _PLANES)),
         Section("Around the release", (*(_around(names, *plane) for plane in _PLANES), _prefixes(names))),
         Section("Latency of like with like: time to first token by prompt length", _latency(names)),
-        Section("What is pinned", (Cell(_pins(reader), 24, 5),)),
+        Section("What is pinned", (Cell(_pins(reader), 24, 7),)),
     )
-    return board(names, QUESTION, variables(names), sections)
+    return board(names, QUESTION, variables(names), sections, marks=_NARROW)
 
 
 def variables(names: Names) -> list[Template]:
@@ -183,45 +195,48 @@ def _prefixes(names: Names) -> Cell:
 
 
 def _latency(names: Names) -> tuple[Cell, ...]:
-    window = names.settings.windows.long
-    kept = ("prompt_band", "cache_state")
-    sums, counts = (names.rate(_TTFT, window, part=part, kept=kept) for part in ("_sum", "_count"))
-    by = ("prompt_band", "template_revision")
-    selected = f"{{{_NARROW},{_BOTH}}}"
-    total = queries.total(by, f"{counts}{selected}")
-    mean = queries.ratio(queries.total(by, f"{sums}{selected}"), total)
-    samples = f"{total} * {queries.number(window.seconds)}"
-    selector = ",".join(filter(None, (names.settings.selector, _NARROW, _BOTH)))
+    by, selected = ("prompt_band", "template_revision"), f"{_NARROW},{_BOTH}"
+    selector = ",".join(filter(None, (names.settings.selector, selected)))
+
+    def seen(part: str, keep: tuple[str, ...] = by) -> str:
+        return queries.total(keep, f"increase({_TTFT.name}{part}{{{selector}}}[$__range])")
 
     def quantile(share: float) -> str:
-        buckets = f"sum by (le, prompt_band, template_revision) (rate({_TTFT.name}_bucket{{{selector}}}[{window}]))"
-        return f"histogram_quantile({share}, {buckets}) and ({total} > 0)"
+        return f"histogram_quantile({share}, {seen('_bucket', ('le', *by))}) and ({seen('_count')} > 0)"
 
     columns = (
         Column("Prompt tokens", label="prompt_band"),
         Column("Revision", label="template_revision"),
-        Column("Mean", mean, unit="seconds"),
+        Column("Mean", queries.ratio(seen("_sum"), seen("_count")), unit="seconds"),
         Column("P50", quantile(0.5), unit="seconds"),
         Column("P95", quantile(0.95), unit="seconds"),
-        Column("Requests", samples, unit="whole"),
+        Column("Requests", f"{seen('_count')} > 0", unit="whole"),
     )
     about = (
-        f"Time to the first content fragment over the last {window} by prompt-length band, so that a change of the "
+        "Time to the first content fragment over the time range shown, by prompt-length band, so that a change of the "
         "mix of prompts is not taken for a change of latency. The mean divides seconds by requests that had a time to "
-        "first token (in the denominator; requests without one are not). Few requests make a quantile worth little."
+        "first token (in the denominator; not in it: requests without one). Few requests make a quantile worth little."
+    )
+    kept = ("prompt_band", "cache_state")
+    recorded = [names.rate(_TTFT, names.settings.windows.short, part=part, kept=kept) for part in ("_sum", "_count")]
+    mean = queries.ratio(*(queries.total(by, f"{series}{{{selected}}}") for series in recorded))
+    about_mean = (
+        "Seconds to the first token divided by requests, band by band (in the denominator: requests that had a time to "
+        "first token; not in it: requests without one)."
     )
     lines = (Line(mean, "{{prompt_band}} tokens, {{template_revision}}"),)
-    over_time = panels.over_time("Mean time to first token by band", lines, about, unit="seconds")
-    return (Cell(panels.table("Time to first token, before and after", columns, about), 12, 8), Cell(over_time, 12, 8))
+    return (
+        Cell(panels.table("Time to first token, before and after", columns, about), 12, 8),
+        Cell(panels.over_time("Mean time to first token by band", lines, about_mean, unit="seconds"), 12, 8),
+    )
 
 
 def _pins(reader: Reader) -> Visual:
     info = EXPORTER["release_info"]
-    labels = (*info.labels[:1], *info.labels[2:])
     selector = ",".join(filter(None, (reader.names.settings.selector, _NARROW, _BOTH)))
     columns = (
-        *(Column(label.replace("_", " ").capitalize(), label=label) for label in labels),
-        Column("Pods", f"count by ({', '.join(labels)}) ({info.name}{{{selector}}})"),
+        *(Column(title, label=label) for label, title in _PINNED.items()),
+        Column("Pods", f"count by ({', '.join(_PINNED)}) ({info.name}{{{selector}}})", width=70),
     )
     about = "What the pods say is pinned together. One revision in two rows is drift: the same name, two contents."
     return panels.table("Pins", columns, about)

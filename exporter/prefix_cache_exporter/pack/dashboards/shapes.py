@@ -118,7 +118,14 @@ class Board(core.Dashboard):  # type: ignore[misc]  # grafanalib has no types
     def to_json_data(self) -> dict[str, Any]:
         """The dashboard in today's form: provisioning-ready, nothing to fill in."""
         json: dict[str, Any] = mended(super().to_json_data())
-        return {**json, "id": None, "fiscalYearStartMonth": 0, "liveNow": False, "weekStart": ""}
+        return {
+            **json,
+            "id": None,
+            "editable": self.editable,
+            "fiscalYearStartMonth": 0,
+            "liveNow": False,
+            "weekStart": "",
+        }
 
 
 def mended(json: dict[str, Any]) -> dict[str, Any]:

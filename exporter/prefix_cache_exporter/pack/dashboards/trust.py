@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 QUESTION = Question(uids.TRUST, "Trust boundaries", "Who shares a cache with whom, and how safe is it?", hours=24)
 _BY = ("namespace",)
-_UNNAMED = 'namespace=""'
+_NAMED = 'namespace!=""'
+_REQUESTS = ("reported_requests", "unreported_requests")
 
 
 def make(names: Names) -> str:
@@ -36,9 +37,10 @@ def make(names: Names) -> str:
 
 
 def _now(reader: Reader) -> tuple[Cell, ...]:
-    requests = reader.names.rate(USAGE["requests"], reader.short, level="namespace")
-    every = summed((), reader.recorded(requests))
-    unnamed = f"({summed((), reader.recorded(requests, _UNNAMED))} or {every} * 0)"
+    parts = [reader.names.rate(USAGE[id_], reader.short, level=_BY[0]) for id_ in _REQUESTS]
+    every = queries.known_sum(*(summed((), reader.recorded(part)) for part in parts))
+    named = queries.known_sum(*(summed((), reader.recorded(part, _NAMED)) for part in parts))
+    unnamed = f"{queries.grouped(every)} - ({named} or {queries.grouped(every)} * 0)"
     lines = (
         Line(queries.ratio(unnamed, every), "share", "ratio"),
         Line(unnamed, "without one"),
@@ -57,16 +59,16 @@ def _now(reader: Reader) -> tuple[Cell, ...]:
         Column("Namespace", label="namespace"),
         Column("Population hit", reader.sides("usage_population_hit", keys, window).quotient, unit="ratio"),
         Column("Prompt tokens", reader.rate("usage", "prompt_tokens", keys, window), unit="tokens/s"),
-        Column("Requests with a hit", reader.sides("usage_request_hit", keys, window).quotient, unit="ratio"),
+        Column("Request hit", reader.sides("usage_request_hit", keys, window).quotient, unit="ratio"),
         Column("Requests", reader.rate("usage", "reported_requests", keys, window), unit="requests/s"),
     )
     about = (
-        f"Over {window}. Population hit: cached over all prompt tokens; requests with a hit over all requests. In the "
-        "denominators, which stand beside: what reports cached tokens; not in them: what does not."
+        f"Over {window}. Population hit: cached over all prompt tokens; request hit: requests with a hit over all "
+        "requests. In the denominators, which stand beside: what reports cached tokens; not in them: what does not."
     )
     return (
-        Cell(panels.judged(tile, "A", ((None, GOOD), (0.01, WARN), (0.1, BAD))), 8, 7),
-        Cell(panels.table("Namespaces", columns, about, sort="Prompt tokens"), 16, 7),
+        Cell(panels.judged(tile, "A", ((None, GOOD), (0.01, WARN), (0.1, BAD))), 8, 8),
+        Cell(panels.table("Namespaces", columns, about, sort="Prompt tokens"), 16, 8),
     )
 
 
@@ -121,6 +123,6 @@ def _separation(reader: Reader) -> tuple[Cell, ...]:
     )
     return (
         Cell(panels.table("Hash algorithms", hashes, about_hashes), 10, 7),
-        Cell(panels.over_time("Engines with a weak hash", weak_lines, about_weak, unit="count"), 7, 7),
-        Cell(panels.over_time("Namespaces that share a cache", sharing, about_sharing, unit="count"), 7, 7),
+        Cell(panels.over_time("Engines with a weak hash", weak_lines, about_weak, unit="whole"), 7, 7),
+        Cell(panels.over_time("Namespaces that share a cache", sharing, about_sharing, unit="whole"), 7, 7),
     )

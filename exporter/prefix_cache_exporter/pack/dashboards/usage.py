@@ -125,8 +125,8 @@ def _break_even(reader: Reader) -> tuple[Cell, ...]:
         for id_ in ("uncached_prompt_tokens", "cached_prompt_tokens", "written_prompt_tokens")
     }
     plain = f"({paid('uncached')} / on () group_left () ({tokens['uncached_prompt_tokens']} > 0))"
-    write = f"(({paid('write')} / on () group_left () ({tokens['written_prompt_tokens']} > 0)) / {plain})"
-    read = f"(({paid('read')} / on () group_left () ({tokens['cached_prompt_tokens']} > 0)) / {plain})"
+    write = f"(({paid('write')} / on () group_left () ({tokens['written_prompt_tokens']} > 0)) / ({plain} > 0))"
+    read = f"(({paid('read')} / on () group_left () ({tokens['cached_prompt_tokens']} > 0)) / ({plain} > 0))"
     needed = f"({write} - 1) / (1 - {read} > 0)"
     got = reader.sides("usage_write_back", window=long).quotient
     lines = (
@@ -150,7 +150,7 @@ def _latency(reader: Reader) -> tuple[Cell, ...]:
     by = ("prompt_band", "cache_state")
     count = summed(by, reader.recorded(reader.names.rate(ttft, window, part="_count", kept=by)))
     columns = (
-        Column("Prompt tokens", label="prompt_band"),
+        Column("Tokens", label="prompt_band"),
         Column("Cache", label="cache_state"),
         Column("P50", reader.quantile(0.5, ttft, by, window=window), unit="seconds"),
         Column("P95", reader.quantile(0.95, ttft, by, window=window), unit="seconds"),

@@ -36,7 +36,7 @@ def chosen(labels: Iterable[str], available: Iterable[str]) -> tuple[str, ...]:
 
 def datasource() -> Template:
     """The Prometheus to ask."""
-    return Variable(name="datasource", label="Data source", query="prometheus", type="datasource", refresh=1)
+    return Variable(name="datasource", label="Data Source", query="prometheus", type="datasource", refresh=1)
 
 
 def by_label(

@@ -105,6 +105,8 @@ class Reader:
             return Shape("rate", shape.labels, open=shape.open)
         if name.startswith("absent"):
             return Shape("level", frozenset(self._equalities(node.args[0])))
+        if name == "histogram_quantile":
+            return Shape(shape.kind, shape.labels - {"le"}, open=shape.open)
         return Shape("level", shape.labels, open=shape.open) if name in _PRESENCE else shape
 
     @staticmethod
