@@ -6,6 +6,7 @@ import yaml
 from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.measures import RATIOS
 from prefix_cache_exporter.pack import producers, writer
+from prefix_cache_exporter.pack.durations import Duration
 from prefix_cache_exporter.pack.model import Record
 from prefix_cache_exporter.pack.names import ratio_measure, ratio_named
 from prefix_cache_exporter.pack.rules import rule_files, rule_groups
@@ -117,3 +118,10 @@ def test_budgets_of_single_templates():
     ]
     assert ['template!="support"' in budgets[0], "> 0.05" in budgets[0]] == [True, True]
     assert ['template="support"' in budgets[1], "> 0.01" in budgets[1]] == [True, True]
+
+
+def test_no_alert_on_a_short_window_is_quicker_than_the_window():
+    """The tail of a draining revision, a handful of requests, is judged for no longer than it is in the window."""
+    for short in ("5m", "20m"):
+        for rule in rules({"windows": {"short": short}}, "alert"):
+            assert Duration.parse(rule["for"]) > Duration.parse(short), rule["alert"]

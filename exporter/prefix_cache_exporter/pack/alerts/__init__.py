@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.pack.model import Alert, Group
+from prefix_cache_exporter.pack.settings import AlertChange
 
 if TYPE_CHECKING:
+    from prefix_cache_exporter.pack.durations import Duration
     from prefix_cache_exporter.pack.names import Names
+    from prefix_cache_exporter.pack.settings import Settings
 
 MODULES = {
     "release": (
@@ -62,14 +65,18 @@ def groups(names: Names) -> dict[str, tuple[Group, ...]]:
 
 
 def _changed(names: Names, alert: Alert) -> Alert | None:
-    change = names.settings.alerts.get(alert.name)
-    if change is None:
-        return alert
+    change = names.settings.alerts.get(alert.name, AlertChange())
     if not change.enabled:
         return None
     return replace(
         alert,
-        hold=change.for_ or alert.hold,
+        hold=change.for_ or _past_the_window(names.settings, alert.hold),
         keep=change.keep_firing_for or alert.keep,
         severity=change.severity or alert.severity,
     )
+
+
+def _past_the_window(settings: Settings, hold: Duration) -> Duration:
+    """Longer than the short window: the last requests of a draining revision are judged while they are in it."""
+    short, interval = settings.windows.short, settings.interval
+    return hold if hold > short else type(hold)(short.milliseconds + interval.milliseconds)
