@@ -15,7 +15,7 @@ from .log import Block
 from .record import Duplicate, Quarantined, Skipped, UsageRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from prefix_cache_exporter.recorder import Recorder
 
@@ -34,6 +34,8 @@ POLL_SECONDS = 0.5
 """Logs are looked at this often; new files are looked for every second."""
 STEP_SECONDS = 1.0
 """So long a step reads at most, however much there is."""
+CHANGE_LINES = 8192
+"""Lines of one change, about; handing a change over costs the same for one line as for many."""
 QUIET_SECONDS = 2.0
 """Logs that gained nothing for so long are drained."""
 LOG, MERGE = "log", "merge"
@@ -127,22 +129,28 @@ class Ingest:
         lines = 0
         if self._reading is None:
             self._reading = self._follower.poll()
-        for batch in self._reading:
-            lines += self._take(batch)
-            if until is not None and self._monotonic() >= until:
-                break
-        else:
-            self._reading = None
-        now = self._clock()
-        tally = Tally(self.source)
-        self._outcomes(self._intake.settle(now), tally, now)
-        self._apply(tally)
-        self._publish(now)
-        return lines
+        tally, held = Tally(self.source), 0
+        positions: dict[str, bytes | None] = {}
+        try:
+            for batch in self._reading:
+                held += self._take(batch, tally)
+                positions.update(batch.cursors)
+                if held >= CHANGE_LINES:
+                    self._apply(tally, positions)
+                    lines += held
+                    tally, positions, held = Tally(self.source), {}, 0
+                if until is not None and self._monotonic() >= until:
+                    break
+            else:
+                self._reading = None
+            self._outcomes(self._settled(), tally, self._clock())
+        finally:  # what has been counted and its positions go together, whatever happens
+            self._apply(tally, positions)
+        self._publish(self._clock())
+        return lines + held
 
-    def _take(self, batch: Batch) -> int:
+    def _take(self, batch: Batch, tally: Tally) -> int:
         now = self._clock()
-        tally = Tally(self.source)
         lines = self._lines(batch.lines, batch.log, tally, now) if batch.lines else 0
         tally.event("lines", amount=lines + sum(batch.lost.values()))
         for reason, amount in batch.lost.items():
@@ -152,7 +160,6 @@ class Ingest:
             _log.warning("%s: %d log file(s) lost: %s", self.source, amount, reason)
         for log in batch.ended:
             self._outcomes(self._intake.merger.end(log), tally, now)
-        self._apply(tally, batch)
         return lines
 
     def _lines(self, lines: Sequence[bytes], log: str, tally: Tally, now: float) -> int:
@@ -168,15 +175,20 @@ class Ingest:
         return count
 
     def _gather(self, lines: Sequence[bytes], now: float, log: str) -> tuple[list[Group], list[Outcome], int]:
-        if isinstance(lines, Block) and self._blocks is not None and self._blocks.able:
-            taken = self._blocks.take(lines.data)
-            outcomes: list[Outcome] = [_DUPLICATE] * taken.repeats
-            outcomes += self._new(self._intake.take(taken.odd, now, log))
-            return taken.groups, outcomes, taken.lines
-        if self._ids is not None and self._blocks is not None and self._blocks.able:
+        if self._blocks is None or not self._blocks.able:
+            groups, outcomes = self._intake.gather(lines, now, log)
+            return groups, outcomes, len(lines)
+        block = lines.data if isinstance(lines, Block) else b"\n".join(lines) + b"\n"
+        if not isinstance(lines, Block) and block.count(b"\n") != len(lines):  # values of an array over several lines
             return [], self._new(self._intake.take(lines, now, log)), len(lines)
-        groups, outcomes = self._intake.gather(lines, now, log)
-        return groups, outcomes, len(lines)
+        taken = self._blocks.take(block)
+        repeats: list[Outcome] = [_DUPLICATE] * taken.repeats
+        return taken.groups, repeats + self._new(self._intake.take(taken.odd, now, log)), taken.lines
+
+    def _settled(self) -> Iterable[Outcome]:
+        """What has been silent for long enough; a line without usage may have waited for one that a block had."""
+        settled = self._intake.settle(self._clock())
+        return self._new(settled) if self._blocks is not None and self._blocks.able else settled
 
     def _new(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
         """What the general way found, held against the ids of whole blocks, too."""
@@ -216,11 +228,11 @@ class Ingest:
     def _skipped(item: Skipped, tally: Tally) -> None:
         tally.event("lost_lines" if item.kind == "lost" else "ignored_lines", item.reason)
 
-    def _apply(self, tally: Tally, batch: Batch | None = None) -> None:
+    def _apply(self, tally: Tally, positions: Mapping[str, bytes | None] | None = None) -> None:
         change = Change()
         tally.flush(change)
-        for name, payload in batch.cursors.items() if batch is not None else ():
-            change.cursor(cursor_kind(LOG, self.source), name, payload)
+        for name, position in (positions or {}).items():
+            change.cursor(cursor_kind(LOG, self.source), name, position)
         for name, payload in self._intake.merger.changes().items():
             change.cursor(cursor_kind(MERGE, self.source), name, payload)
         for name, later in self._ids.changes().items() if self._ids is not None else ():
