@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from prefix_cache_exporter import measures
-from prefix_cache_exporter.demo.readings import legend, readings, totals
+from prefix_cache_exporter.demo.readings import legend, readings, revisions, totals
 
 CACHED, PROMPT = (measures.ENGINE[id_].name for id_ in ("cached_prompt_tokens", "prompt_tokens"))
 HITS, REPORTED = (measures.USAGE[id_].name for id_ in ("hit_requests", "reported_requests"))
@@ -26,24 +26,45 @@ process_cpu_seconds_total 3
 """
 
 
+SOURCES = {"engine": "vllm", "usage": "gateway"}
+
+
 def test_both_sides_are_summed_over_an_interval_before_dividing():
     before, after = totals(page(1_000, 2_000, 5, 5)), totals(page(61_440 + 1_000, 133_920 + 2_000, 25, 30))
 
-    assert [str(reading) for reading in readings(before, after, {"engine": "vllm", "usage": "gateway"})] == [
+    assert [str(reading) for reading in readings(before, after, SOURCES)] == [
         "Population hit ratio (engine)   45.9% = 61,440 / 133,920 tokens",
-        "Population hit ratio (usage)     none = 0 / 0 tokens",
-        "Eligible-prefix effectiveness    none = 0 / 0 tokens",
         "Request hit ratio               80.0% = 20 / 25 requests",
+    ]
+
+
+def test_each_revision_has_ratios_of_its_own():
+    cached, prompt = f"{CACHED}_total", f"{PROMPT}_total"
+    before = {(cached, "vllm", "r41"): 900, (prompt, "vllm", "r41"): 1_000}
+    after = before | {
+        (cached, "vllm", "mixed"): 6,
+        (prompt, "vllm", "mixed"): 12,
+        (cached, "vllm", "r42"): 0,
+        (prompt, "vllm", "r42"): 50,
+    }
+
+    assert revisions(before, after, SOURCES) == ["mixed", "r42"]
+    assert [str(reading) for reading in readings(before, after, SOURCES, "r42")] == [
+        "Population hit ratio (engine)    0.0% = 0 / 50 tokens",
+    ]
+    assert [str(reading) for reading in readings(before, after, SOURCES)] == [
+        "Population hit ratio (engine)    9.7% = 6 / 62 tokens",
     ]
 
 
 def test_only_counters_of_a_source_are_summed():
     assert totals(page(1, 2, 3, 4)) == {
-        (f"{CACHED}_total", "vllm"): 11,
-        (f"{CACHED}_total", "search"): 99,
-        (f"{PROMPT}_total", "vllm"): 2,
-        (f"{HITS}_total", "gateway"): 3,
-        (f"{REPORTED}_total", "gateway"): 4,
+        (f"{CACHED}_total", "vllm", "r41"): 1,
+        (f"{CACHED}_total", "vllm", "mixed"): 10,
+        (f"{CACHED}_total", "search", "r7"): 99,
+        (f"{PROMPT}_total", "vllm", "r41"): 2,
+        (f"{HITS}_total", "gateway", ""): 3,
+        (f"{REPORTED}_total", "gateway", ""): 4,
     }
 
 

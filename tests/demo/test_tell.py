@@ -10,7 +10,6 @@ import socket
 import threading
 import time
 from dataclasses import dataclass, field
-from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ from prefix_cache_exporter.demo.prompts import SUPPORT_R41, SUPPORT_R42, SUPPORT
 from prefix_cache_exporter.demo.readings import totals
 from prefix_cache_exporter.demo.stage import Stage
 from prefix_cache_exporter.demo.tell import tell
-from prefix_cache_exporter.measures import USAGE
+from prefix_cache_exporter.measures import ENGINE, USAGE
 from prefix_cache_exporter.serve.ending import Signals
 from prefix_cache_exporter.web.address import Address
 from prefix_cache_exporter.web.http import App, Response, Route
@@ -78,7 +77,7 @@ class Listener(io.StringIO):
 
 @pytest.mark.usefixtures("often")
 def test_chapters_and_ratios_are_told_with_both_sides():
-    out = Listener(r"The end\..* support r42  Request hit ratio +[0-9.]+% = ")
+    out = Listener(r"The end\..* support r42    Request hit ratio +[0-9.]+% = ")
     tell(PATIENCE, SHORT, out, programs=False)
 
     told = out.getvalue()
@@ -87,8 +86,8 @@ def test_chapters_and_ratios_are_told_with_both_sides():
     assert "Chapter 1: warm and healthy.\nLook.\n" in told
     assert "Chapter 2: a release.\nLook again.\n" in told
     assert "The end. http://127.0.0.1:" in told
-    assert re.search(r" support r4.  Population hit ratio \(engine\) +[0-9.]+% = [0-9,]+ / [0-9,]+ tokens\n", told)
-    assert re.search(r" support r4.  Eligible-prefix effectiveness +[0-9.]+% = [0-9,]+ / [0-9,]+ tokens\n", told)
+    assert re.search(r" support r4.    Population hit ratio \(engine\) +[0-9.]+% = [0-9,]+ / [0-9,]+ tokens\n", told)
+    assert re.search(r" support r4.    Eligible-prefix effectiveness +[0-9.]+% = [0-9,]+ / [0-9,]+ tokens\n", told)
     assert re.search(r" search r7, untouched, over the whole chapter: Population hit ratio \(engine\) ", told)
 
 
@@ -180,33 +179,87 @@ def test_the_broken_release_pages_and_the_harmless_one_does_not(tmp_path):
 
 @dataclass
 class Stub:
-    """As much of a stage as a narrator looks at, with a Prometheus of our own."""
+    """As much of a stage as a narrator looks at, with an exporter and a Prometheus of our own."""
 
     exporter: str
     prometheus: str
+    answers: dict[str, str]
     sidecar: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(signals=Signals()))
+
+    def alerts(self, *names: str, state: str = "firing", scraped: bool = True) -> None:
+        alerts = [{"labels": {"alertname": name}, "annotations": {}, "state": state} for name in names]
+        self.answers["/api/v1/alerts"] = json.dumps({"data": {"alerts": alerts}})
+        targets = [{"health": "up" if scraped else "unknown"}]
+        self.answers["/api/v1/targets"] = json.dumps({"data": {"activeTargets": targets}})
 
 
 @pytest.fixture
 def stub():
-    alert = {"labels": {"alertname": "Collapsed", "severity": "critical"}, "annotations": {}, "state": "firing"}
-    answers = {"/metrics": "", "/api/v1/alerts": json.dumps({"data": {"alerts": [alert]}})}
-    routes = {path: Route(partial(lambda body, _: Response(body), body)) for path, body in answers.items()}
+    answers = {"/metrics": "", "/api/v1/alerts": "", "/api/v1/targets": ""}
+    routes = {path: Route(lambda request: Response(answers[request.path])) for path in answers}
     server = WebServer(App(routes), [Address(stages.LOOPBACK, 0)])
     server.start()
-    yield Stub(*[f"http://{server.addresses[0]}"] * 2)
+    one = Stub(*[f"http://{server.addresses[0]}"] * 2, answers)
+    one.alerts()
+    yield one
     server.stop()
 
 
 def test_alerts_are_told_as_they_change_and_a_chapter_has_its_end(stub, monkeypatch):
     monkeypatch.setattr(telling, "_LOOK_SECONDS", 0.05)
+    stub.alerts("Collapsed")
     told: list[str] = []
 
     assert telling.Narrator(stub, told.append).watch(Chapter("", "", SUPPORT_R41, 0.5))
 
-    assert told[0] == "Collapsed is firing (everything, severity critical)"
-    assert told[1].startswith("search r7, untouched, over the whole chapter: ")
-    assert len(told) == 2
+    assert told == ["Collapsed is firing (everything)"]
+
+
+def test_that_no_exporter_was_ever_scraped_is_no_news_until_it_fires(stub):
+    narrator = telling.Narrator(stub, print)
+
+    def told(**how) -> list[str]:
+        stub.alerts("PrefixCacheExporterAbsent", "Collapsed", **how)
+        return narrator._alert_changes()
+
+    assert told(state="pending", scraped=False) == ["Collapsed is pending (everything)"]
+    assert told(state="pending") == []  # scraped, and not yet evaluated again
+    stub.alerts("Collapsed", state="pending")
+    assert narrator._alert_changes() == []
+    assert told(state="pending") == ["PrefixCacheExporterAbsent is pending (everything)"]  # it was there and is gone
+
+
+def test_no_exporter_at_all_is_told_when_it_fires(stub):
+    stub.alerts("PrefixCacheExporterAbsent", scraped=False)
+
+    assert telling.Narrator(stub, print)._alert_changes() == ["PrefixCacheExporterAbsent is firing (everything)"]
+
+
+def page(**prompt_tokens: int) -> str:
+    name = ENGINE["prompt_tokens"].name
+    series = (
+        f'{name}_total{{source="support-vllm",template_revision="{revision}"}} {amount}'
+        for revision, amount in prompt_tokens.items()
+    )
+    return "\n".join((f"# TYPE {name}_total counter", *series, ""))
+
+
+def test_a_line_speaks_of_the_revision_that_its_tokens_belong_to(stub, monkeypatch):
+    monkeypatch.setattr(telling, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(telling, "_LINE_SECONDS", 0.3)
+    told: list[str] = []
+    narrator = telling.Narrator(stub, told.append)
+    stub.answers["/metrics"] = page(r41=100)
+    narrator.watch(Chapter("", "", SUPPORT_R41, 0.4))
+    stub.answers["/metrics"] = page(r41=110, mixed=20, r42=5)
+    narrator.watch(Chapter("", "", SUPPORT_R42, 0.4))
+
+    assert told == [
+        "support r41    nothing counted yet",
+        "support r41    Population hit ratio (engine)    0.0% = 0 / 10 tokens",
+        "support mixed  Population hit ratio (engine)    0.0% = 0 / 20 tokens",
+        "support r42    Population hit ratio (engine)    0.0% = 0 / 5 tokens",
+    ]
 
 
 def test_a_chapter_is_left_when_the_time_is_up(stub):

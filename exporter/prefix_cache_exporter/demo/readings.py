@@ -14,8 +14,8 @@ from prefix_cache_exporter import measures
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Totals = defaultdict[tuple[str, str], float]
-"""Value by series name and source, summed over all other labels."""
+Totals = defaultdict[tuple[str, str, str], float]
+"""Value by series name, source and template revision, summed over all other labels."""
 
 _WIDTH = 100
 _INDENTED: Mapping[str, Any] = {"initial_indent": "    ", "subsequent_indent": "    "}
@@ -29,7 +29,7 @@ class Reading:
 
     Attributes:
         title: its name in the catalogue.
-        numerator, denominator: what both sides grew by.
+        numerator, denominator: what both sides grew by; the denominator is not 0.
         unit: of both sides.
     """
 
@@ -39,9 +39,9 @@ class Reading:
     unit: str
 
     def __str__(self) -> str:
-        """The ratio with both sides; without a denominator there is none."""
-        share = f"{self.numerator / self.denominator:6.1%}" if self.denominator else "  none"
-        return f"{self.title:<31}{share} = {self.numerator:,.0f} / {self.denominator:,.0f} {self.unit}"
+        """The ratio with both sides."""
+        share = self.numerator / self.denominator
+        return f"{self.title:<31}{share:6.1%} = {self.numerator:,.0f} / {self.denominator:,.0f} {self.unit}"
 
 
 def legend() -> list[str]:
@@ -54,33 +54,45 @@ def legend() -> list[str]:
 
 
 def totals(page: str) -> Totals:
-    """The counters of a page, by source."""
+    """The counters of a page, by source and template revision."""
     sums: Totals = defaultdict(float)
     for family in text_string_to_metric_families(page):
         if family.type != "counter":
             continue
         for sample in family.samples:
             if sample.name.endswith("_total") and "source" in sample.labels:
-                sums[sample.name, sample.labels["source"]] += sample.value
+                revision = sample.labels.get("template_revision", "")
+                sums[sample.name, sample.labels["source"], revision] += sample.value
     return sums
 
 
-def readings(before: Totals, after: Totals, sources: Mapping[str, str]) -> list[Reading]:
+def revisions(before: Totals, after: Totals, sources: Mapping[str, str]) -> list[str]:
+    """The template revisions that a ratio has anything new to say of."""
+    names = sorted({revision for _, _, revision in after})
+    return [name for name in names if any(readings(before, after, sources, name))]
+
+
+def readings(before: Totals, after: Totals, sources: Mapping[str, str], revision: str | None = None) -> list[Reading]:
     """The demo's ratios over the interval between two pages; sums first, quotients last.
 
     Args:
         before: the earlier page.
         after: the later page.
         sources: the source of each plane, `engine` and `usage`.
+        revision: the only template revision to speak of; all of them together where nothing is given.
+
+    Returns:
+        The ratios whose denominator grew. Without one there is no ratio.
     """
     found = []
     for ratio in _shown():
         families = _FAMILIES[ratio.plane]
         numerator, denominator = (
-            sum(_grown(before, after, (families[id_].series_name, sources[ratio.plane])) for id_ in side)
+            sum(_grown(before, after, families[id_].series_name, sources[ratio.plane], revision) for id_ in side)
             for side in (ratio.numerator, ratio.denominator)
         )
-        found.append(Reading(ratio.title, numerator, denominator, families[ratio.denominator[0]].unit))
+        if denominator:
+            found.append(Reading(ratio.title, numerator, denominator, families[ratio.denominator[0]].unit))
     return found
 
 
@@ -92,5 +104,9 @@ def _words(ids: tuple[str, ...]) -> str:
     return " + ".join(id_.replace("_", " ") for id_ in ids)
 
 
-def _grown(before: Totals, after: Totals, series: tuple[str, str]) -> float:
-    return after[series] - before[series]
+def _grown(before: Totals, after: Totals, series: str, source: str, revision: str | None) -> float:
+    return sum(
+        value - before.get(key, 0.0)
+        for key, value in after.items()
+        if key[:2] == (series, source) and revision in {None, key[2]}
+    )

@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, TextIO
 
 import requests
 
+from prefix_cache_exporter.labels import MIXED
+from prefix_cache_exporter.pack.alerts import exporter_absent
 from prefix_cache_exporter.serve.ending import Event
 
 from .alerts import AlertWatch, parse_alerts
 from .plot import CHAPTERS
 from .prompts import SEARCH_R7, SUPPORT_R41
-from .readings import legend, readings, totals
+from .readings import legend, readings, revisions, totals
 from .stage import Stage
 from .workspace import sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .alerts import Alert
     from .plot import Chapter
     from .readings import Totals
 
@@ -94,10 +97,13 @@ class Narrator:
         self._stage, self._note = stage, note
         self.end: float | None = None
         self._alerts = AlertWatch()
+        self._scraped = False
+        self._told: Totals | None = None
 
     def watch(self, chapter: Chapter) -> bool:
         """Watches for a chapter's length. Returns whether the demo goes on after it."""
-        first = before = self._totals()
+        first = self._totals()
+        self._told = first if self._told is None else self._told
         now = time.monotonic()
         until, line = now + chapter.seconds, now + _LINE_SECONDS
         while (now := time.monotonic()) < until:
@@ -109,13 +115,20 @@ class Narrator:
                 self._note(change)
             if time.monotonic() >= line:
                 line += _LINE_SECONDS
-                after = self._totals()
-                for reading in readings(before, after, sources(_RELEASED)):
-                    self._note(f"{_RELEASED} {chapter.revision.name}  {reading}")
-                before = after
-        whole, *_ = readings(first, self._totals(), sources(_UNTOUCHED))
-        self._note(f"{_UNTOUCHED} {SEARCH_R7.name}, untouched, over the whole chapter: {whole}")
+                before, self._told = self._told, self._totals()
+                self._speak(chapter.revision.name, before, self._told)
+        for whole in readings(first, self._totals(), sources(_UNTOUCHED))[:1]:
+            self._note(f"{_UNTOUCHED} {SEARCH_R7.name}, untouched, over the whole chapter: {whole}")
         return True
+
+    def _speak(self, in_force: str, before: Totals, after: Totals) -> None:
+        """Says each ratio under the revision whose tokens it counts: a release is not in force for what came before."""
+        found = revisions(before, after, sources(_RELEASED))
+        if in_force not in found:
+            self._note(f"{_RELEASED} {in_force:<5}  nothing counted yet")
+        for revision in sorted(found, key=lambda name: (name == in_force, name == MIXED)):
+            for reading in readings(before, after, sources(_RELEASED), revision):
+                self._note(f"{_RELEASED} {revision:<5}  {reading}")
 
     def _totals(self) -> Totals:
         return totals(requests.get(f"{self._stage.exporter}/metrics", timeout=_TIMEOUT_SECONDS).text)
@@ -128,7 +141,19 @@ class Narrator:
             answer.raise_for_status()
         except requests.RequestException:
             return []  # still starting, or ending: the next look tells
-        return self._alerts.look(parse_alerts(answer.text))
+        return self._alerts.look(self._worth_telling(parse_alerts(answer.text)))
+
+    def _worth_telling(self, alerts: list[Alert]) -> list[Alert]:
+        """Nobody is missed who has not been seen yet: until the first scrape, that exporters are absent is no news."""
+        if not self._scraped:
+            absent = [alert for alert in alerts if alert.name == exporter_absent.NAME]
+            alerts = [alert for alert in alerts if alert.name != exporter_absent.NAME or alert.state == "firing"]
+            self._scraped = not absent and self._has_scraped()
+        return alerts
+
+    def _has_scraped(self) -> bool:
+        answer = requests.get(f"{self._stage.prometheus}/api/v1/targets", timeout=_TIMEOUT_SECONDS)
+        return any(target["health"] == "up" for target in answer.json()["data"]["activeTargets"])
 
 
 def _introduction(stage: Stage) -> str:
@@ -136,6 +161,7 @@ def _introduction(stage: Stage) -> str:
     lines = [
         "Two simulated vLLM servers, one per template: support (0.32.0) and search (0.28.0). Each tenant's prefixes",
         "are salted with its name. Ratios are of what was counted since the line before; both sides stand beside them.",
+        "What an engine counted between two polls that straddle a release is of nobody in particular: mixed.",
         "",
         f"status page     {stage.exporter}/",
         f"metrics         {stage.exporter}/metrics",
