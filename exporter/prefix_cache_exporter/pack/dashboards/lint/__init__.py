@@ -10,9 +10,11 @@ from .expressions import Finding, expressions, known
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from prefix_cache_exporter.pack.settings import Settings
+    from prefix_cache_exporter.pack.lint.known import Known
 
     from .document import Json
+
+__all__ = ["RULES", "Finding", "known", "lint"]
 
 RULES: Mapping[str, Callable[[Json], Iterator[tuple[str, str]]]] = {
     "template-datasource-rule": linter.one_datasource,
@@ -43,7 +45,7 @@ RULES: Mapping[str, Callable[[Json], Iterator[tuple[str, str]]]] = {
 """`target-counter-agg-rule` is among `expressions`: the catalogue knows what a counter is, a name only suggests it."""
 
 
-def lint(dashboard: Json, settings: Settings) -> list[Finding]:
-    """Every finding in a dashboard that was generated with these settings; empty where all is well."""
+def lint(dashboard: Json, series: Known) -> list[Finding]:
+    """Every finding in a dashboard; `series` is what the settings that it was generated with record (see `known`)."""
     findings = [Finding(name, where, text) for name, rule in RULES.items() for where, text in rule(dashboard)]
-    return [*findings, *expressions(dashboard, known(settings))]
+    return [*findings, *expressions(dashboard, series)]

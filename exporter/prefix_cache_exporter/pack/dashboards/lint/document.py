@@ -80,7 +80,9 @@ def name(panel: Json) -> str:
 
 
 def selectors(expr: str) -> list[Any]:
-    """Every selector of some PromQL."""
+    """Every selector of some PromQL; none where it does not parse."""
+    if not expr or parses(expr):
+        return []
     found: list[Any] = []
 
     def look(node: Any) -> bool:
@@ -103,4 +105,4 @@ def parses(expr: str) -> str:
 
 def matchers(expr: str) -> list[Any]:
     """Every matcher of some PromQL; none where it does not parse."""
-    return [] if not expr or parses(expr) else [one for node in selectors(expr) for one in node.matchers.matchers]
+    return [one for node in selectors(expr) for one in node.matchers.matchers]

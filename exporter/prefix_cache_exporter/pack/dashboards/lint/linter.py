@@ -99,7 +99,8 @@ def rate_interval(dashboard: Json) -> Iterator[tuple[str, str]]:
     for panel, expr in targets(dashboard):
         for window in re.findall(rf"\b(?:{'|'.join(_RATES)})\([^\[\]]*\[([^\]]+)\]", expr):
             said = {"$__range": "time range shown"}.get(window, window)
-            if window != "$__rate_interval" and said not in panel.get("description", ""):
+            text = panel.get("description", "")
+            if window != "$__rate_interval" and not re.search(rf"\b{re.escape(said)}\b", text):
                 yield name(panel), f"a rate over {window}, which its description does not say"
 
 
