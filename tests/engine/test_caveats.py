@@ -88,3 +88,10 @@ def test_the_plain_ones():
     assert active({"label": "pid"}, labels=["pid"])
     assert active({"info_label": {"any_of": ["x"], "beyond": ["None"]}}, info={"x": "4"})
     assert not active({"info_label": {"any_of": ["x"], "beyond": ["None"]}}, info={"x": "None"})
+
+
+def test_an_excess_that_a_setting_explains():
+    when = {"exceeds": {"sum": ["a"], "over": ["b"], "unless": {"cache": "off"}}}
+    assert active(when, {"a": 2, "b": 1})
+    assert active(when, {"a": 2, "b": 1}, info={"cache": "on"})
+    assert not active(when, {"a": 2, "b": 1}, info={"cache": "off"})

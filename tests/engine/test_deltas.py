@@ -236,6 +236,34 @@ def test_what_is_not_finite_is_an_anomaly_and_keeps_both_sides_out(odd):
     }
 
 
+@pytest.mark.parametrize(
+    ("odd", "reason"), [(-1, "negative"), (-1e300, "negative"), (2.0**54, "too_large"), (1e300, "too_large")]
+)
+def test_what_no_counter_can_stand_at_is_an_anomaly_and_counts_nothing(odd, reason):
+    target = Target()
+    target.page({"prompt_tokens": 100})
+    delta = target.page({"prompt_tokens": odd})
+    assert (delta.anomalies, delta.withheld["prompt_tokens"]) == ({reason: 1}, reason)
+    assert delta.withheld["cached_prompt_tokens"] == "prompt_tokens_unknown"
+    target.page({"prompt_tokens": 120})
+    assert counted(target.page({"prompt_tokens": 125}), "prompt_tokens") == {("prompt_tokens", "0"): 5}
+
+
+def test_the_largest_number_of_tokens_that_a_float_knows():
+    target = Target()
+    target.page({"prompt_tokens": 2**53 - 1})
+    assert counted(target.page({"prompt_tokens": 2**53}), "prompt_tokens") == {("prompt_tokens", "0"): 1}
+
+
+@pytest.mark.parametrize("started", [float("nan"), float("inf")])
+def test_a_start_time_that_is_no_moment_explains_nothing(started):
+    target = Target()
+    target.page({"prompt_tokens": 100}, started=started)
+    assert counted(target.page({"prompt_tokens": 20}, started=started), "prompt_tokens") == {}
+    delta = target.page({"prompt_tokens": 30}, started=started)
+    assert (delta.restarts, counted(delta, "prompt_tokens")) == (1, {("prompt_tokens", "0"): 30})
+
+
 def test_tokens_are_whole_or_not_believed():
     target = Target()
     target.page({"prompt_tokens": 1})

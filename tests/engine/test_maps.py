@@ -209,3 +209,26 @@ def test_every_released_fact_has_a_permalink():
             sources += [link for caveat in dialect.caveats.values() for link in caveat.source]
             assert all(source.startswith("https://github.com/") for source in sources)
             assert all("/blob/main/" not in source for source in sources)
+
+
+@pytest.mark.parametrize(
+    ("version", "kept"),
+    [
+        ("0.27.0", False),
+        ("0.27.0rc1", True),
+        ("0.27.0.dev40+gabc", True),
+        ("0.28.0.dev1", False),
+        ("0.27.0.post1", False),
+    ],
+)
+def test_a_build_that_leads_to_a_release_may_still_have_what_the_release_mends(version, kept):
+    """Look-ups count once from 0.27.0 on: https://github.com/vllm-project/vllm/pull/48860."""
+    v1 = MAPS.resolve(version).dialects[0]
+    assert ("lookups_exceed_prompt_tokens" in v1.caveats) == kept
+    assert "lookups_exceed_prompt_tokens" not in MAPS.resolve("0.27.0").dialects[0].caveats
+
+
+def test_what_was_always_true_of_a_release_is_not_said_of_the_next_ones_builds():
+    v1 = MAPS.resolve("0.9.0rc1").dialects[-1]
+    assert "whole_blocks_only" not in v1.caveats
+    assert "preemption_recount" in MAPS.resolve("0.11.1rc1").dialects[-1].caveats

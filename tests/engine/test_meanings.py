@@ -181,6 +181,16 @@ def test_skipped_requests_are_in_no_lookup(release, active):
     assert "excluded_prompt_tokens" not in answer["totals"] or release == "0.8.0"
 
 
+@pytest.mark.parametrize("release", ["0.9.0", "0.12.0", "0.33.0"])
+def test_with_the_cache_off_nothing_skips_it(release):
+    """Prompt tokens grow, and nothing is looked up: 0 cached of them is a number, and nothing is wrong with it."""
+    answer = apply(release, {"prompt_tokens": 450}, {}, info={"enable_prefix_caching": "False"})
+    assert (answer["caveats"], answer["excluded_prompt_tokens"]) == ([], {})
+    totals = answer["totals"]
+    assert (totals["prompt_tokens"], totals["cached_prompt_tokens"], totals["lookup_tokens"]) == (450, 0, 0)
+    assert totals["prefix_caching_enabled"] == 0
+
+
 @pytest.mark.parametrize(
     ("release", "active"), [("0.9.2", True), ("0.10.2", True), ("0.11.0", True), ("0.11.1", False)]
 )

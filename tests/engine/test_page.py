@@ -426,12 +426,15 @@ def test_threads_may_share_a_reader():
 def test_a_gauge_that_repeats_a_counter_is_left_out():
     """Ray exports every counter twice: https://github.com/ray-project/ray/pull/43795."""
     body = b"""\
+# HELP ray_vllm_prompt_tokens (DEPRECATED, use ray_vllm_prompt_tokens_total metric instead)
 # TYPE ray_vllm_prompt_tokens gauge
 ray_vllm_prompt_tokens{WorkerId="a"} 5.0
+# HELP ray_vllm_prompt_tokens_total Tokens.
 # TYPE ray_vllm_prompt_tokens_total counter
 ray_vllm_prompt_tokens_total{WorkerId="a"} 5.0
 """
     page = read_page(body, None, {"ray_vllm_prompt_tokens"})
     family = page.families["ray_vllm_prompt_tokens"]
     assert (family.type, len(family.samples), family.samples[0].name) == ("counter", 1, "ray_vllm_prompt_tokens_total")
+    assert family.help == "Tokens."
     assert page.names == {"ray_vllm_prompt_tokens"}

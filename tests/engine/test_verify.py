@@ -146,3 +146,20 @@ def test_a_page_of_something_else_has_nothing():
     answer = apply("0.32.0", b"go_goroutines 5\n")
     assert (answer["state"], answer["engines"], answer["totals"]) == ("mismatch", {}, {})
     assert answer["withheld"]["prompt_tokens"] == "missing"
+
+
+@pytest.mark.parametrize(
+    ("page_of", "read_as", "family"),
+    [
+        ("0.10.2", "0.11.0", "request_time_per_output_token_seconds"),
+        ("0.29.0", "0.30.0", "request_num_preemptions"),
+        ("0.28.0", "0.31.0", "request_num_preemptions"),
+    ],
+)
+def test_a_page_that_lacks_what_dates_it_is_not_verified(page_of, read_as, family):
+    """One family may get lost on the way, so what needs it not still has a value."""
+    answer = apply(read_as, vllm_page(page_of, {"prompt_tokens": 5}))
+    assert (answer["state"], answer["reasons"]) == ("mismatch", [f"missing vllm:{family}"])
+    assert answer["totals"]["prompt_tokens"] == 5
+    newer = apply("0.34.0", vllm_page("0.33.0", {"prompt_tokens": 5}, without=["request_num_preemptions"]))
+    assert (newer["state"], newer["totals"]) == ("mismatch", {})

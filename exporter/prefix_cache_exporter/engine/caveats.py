@@ -62,6 +62,8 @@ def _increased(measure: str, evidence: Evidence) -> bool:
 
 
 def _exceeds(needs: Mapping[str, Any], evidence: Evidence) -> bool:
+    if any(evidence.info.get(name) == said for name, said in needs.get("unless", {}).items()):
+        return False
     more, less = evidence.total(needs["sum"]), evidence.total(needs["over"])
     if more is None or less is None:
         return False

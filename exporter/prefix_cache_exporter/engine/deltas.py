@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CACHED, PROMPT, EXCLUDED = "cached_prompt_tokens", "prompt_tokens", "excluded_prompt_tokens"
 _FIRST_TOKENS, _LENGTHS = "time_to_first_token_seconds", "finished_prompt_tokens"
+_IMPOSSIBLE = ("not_finite", "negative", "too_large")
+"""Reasons for withholding that no engine gives by design."""
 _WHOLE_UNITS = {"tokens", "requests", "blocks"}
 _HELD_GROUPS = 256
 """Groups that are not on the page any more and still remembered: if one returns, it goes on where it was."""
@@ -270,8 +272,8 @@ class _Interval:
             reason = self._reading.reason(measure, key)
             if reason:
                 delta.withheld[measure] = reason
-        if "not_finite" in self._reading.engine_withheld.get(key, {}).values():
-            self._anomalies["not_finite"] += 1
+        refused = set(self._reading.engine_withheld.get(key, {}).values())
+        self._anomalies.update(reason for reason in _IMPOSSIBLE if reason in refused)
         self._round(key, delta)
         for measure in delta.withheld:
             _drop(delta, measure)

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from .maps import HASH_ALGORITHM, MEASURES
-from .verify import State, verify
+from .verify import State, is_older, verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _DEFAULT_ENGINE = "0"
 _NOT_SAID = ("", "None")
 _TRUTH = {"True": 1.0, "False": 0.0}
+_EXACT = 2.0**53
+"""Beyond it a float no longer knows single tokens, so that increases cannot be told. No engine counts so far."""
 _REMEMBERED = 20_000
 """Series remembered before all are forgotten: far more than a page has, unless its series change at every poll."""
 
@@ -176,14 +178,14 @@ class Evaluator:
             for slot in known[1]:
                 if not slot.counts:
                     into.add_level(slot, labels, value)
-                elif value - value == 0:  # finite
+                elif 0 <= value <= _EXACT:
                     group = groups.get(slot.group)
                     if group is None:
                         group = groups[slot.group] = {}
                     group[slot.series] = group.get(slot.series, 0.0) + value
                     held.add(slot.held)
                 else:
-                    into.not_finite.add((slot.entry.measure, slot.group.key))
+                    into.refused[slot.entry.measure, slot.group.key] = _why_refused(value)
         for key, moment in family.created.items():
             starts = self._starts.get((family.name, key))
             if starts is None:
@@ -237,7 +239,7 @@ class _Gathered:
     gauges: defaultdict[tuple[str, Group, str], list[float]] = field(default_factory=lambda: defaultdict(list))
     infos: dict[int, Mapping[str, str]] = field(default_factory=dict)
     held: set[tuple[str, str, EngineKey]] = field(default_factory=set)
-    not_finite: set[tuple[str, EngineKey]] = field(default_factory=set)
+    refused: dict[tuple[str, EngineKey], str] = field(default_factory=dict)
     merged: set[str] = field(default_factory=set)
 
     def add_level(self, slot: _Slot, labels: Mapping[str, str], value: float) -> None:
@@ -258,7 +260,11 @@ class _Settled:
 
 
 def _settle(plan: Plan, page: Page, gathered: _Gathered, state: State, reasons: tuple[str, ...]) -> Reading:
-    withheld = dict(_withheld(plan, page))
+    uncounted = set(_uncounted(plan, page))
+    _count_zero(plan, uncounted, gathered)
+    withheld = {
+        measure: why for measure, why in _withheld(plan, page) if measure not in uncounted or why != "no_series"
+    }
     settled = _Settled()
     gauges, engine_withheld = settled.gauges, settled.withheld
     _settle_gauges(plan, gathered, settled)
@@ -276,17 +282,16 @@ def _settle(plan: Plan, page: Page, gathered: _Gathered, state: State, reasons: 
             for key in keys:
                 if any((measure, family, key) not in gathered.held for family in families):
                     engine_withheld[key].setdefault(measure, "no_series")
-    for measure, key in gathered.not_finite:
-        engine_withheld[key][measure] = "not_finite"
+    for (measure, key), reason in gathered.refused.items():
+        engine_withheld[key][measure] = reason
     _lift(withheld, engine_withheld, keys)
-    started = page.families.get(plan.start) if plan.start else None
     return Reading(
         plan,
         state,
         reasons,
         groups=gathered.groups,
         created=gathered.created,
-        started=started.samples[0].value if started and len(started.samples) == 1 else None,
+        started=_started(plan, page),
         gauges=gauges,
         names=settled.names,
         factors=factors,
@@ -295,6 +300,42 @@ def _settle(plan: Plan, page: Page, gathered: _Gathered, state: State, reasons: 
         info={key: labels[0] for key, labels in info.items() if labels},
         labels=frozenset(gathered.merged),
     )
+
+
+def _uncounted(plan: Plan, page: Page) -> Iterator[str]:
+    """Counters whose absence from a page is the 0 they stand at.
+
+    Where a series first appears when it is first counted, a page that shows everything else of its release has counted
+    nothing of what it does not show. An excerpt, or a page of another release, says nothing by an absence.
+    """
+    if not plan.lazy or not plan.whole or not plan.whole <= page.names or is_older(plan, page):
+        return
+    for measure, entry in plan.dialect.entries.items():
+        if entry.kind == "counter" and not entry.by and not entry.gate:
+            yield measure
+
+
+def _count_zero(plan: Plan, measures: Iterable[str], gathered: _Gathered) -> None:
+    series = [Series(measure, family, "", "") for measure in measures for family in plan.families[measure]]
+    for group, values in gathered.groups.items():
+        for each in series:
+            if each not in values and (each.measure, group.key) not in gathered.refused:
+                values[each] = 0.0
+                gathered.held.add((each.measure, each.family, group.key))
+
+
+def _why_refused(value: float) -> str:
+    """Why a number is none that a counter can stand at."""
+    if not isfinite(value):
+        return "not_finite"
+    return "negative" if value < 0 else "too_large"
+
+
+def _started(plan: Plan, page: Page) -> float | None:
+    """When the engine's process started, where the page says one moment."""
+    family = page.families.get(plan.start) if plan.start else None
+    moments = {sample.value for sample in family.samples} if family else set()
+    return moments.pop() if len(moments) == 1 and all(map(isfinite, moments)) else None
 
 
 def _withheld(plan: Plan, page: Page) -> Iterator[tuple[str, str]]:

@@ -166,7 +166,7 @@ def _declarations(
                 raise PageError("malformed", f"{name} is declared as {types[name]} and as {line.value}")
     helps: dict[str, str] = {}
     for line in structure.metadata:
-        if line.kind == "HELP":
+        if line.kind == "HELP" and line.name not in aliases:
             bases = (line.name, line.name.removesuffix("_total"), f"{line.name}_info")
             name = next((base for base in bases if base in types), bases[1])
             types.setdefault(name, "unknown")

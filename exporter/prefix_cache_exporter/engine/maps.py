@@ -7,7 +7,7 @@ A file holds what changed at a release. Entries replace the entries of earlier f
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -243,6 +243,8 @@ class MapSet:
         if number < 0:
             return None
         dialects, styles = self._fold(number)
+        if parsed.unfinished and number and parsed.place == self._places[number]:
+            dialects = tuple(_unfinished(dialects, self._fold(number - 1)[0]))
         verified = parsed.place in self._verified and not parsed.unfinished
         wanted = {name for dialect in dialects for style in styles for name in families_of(dialect, style, styles[0])}
         name = f"vllm/{self.files[number]}"
@@ -389,6 +391,21 @@ def _dialects(merged: Mapping[str, Mapping[str, Any] | None], later: Mapping[str
             caveats={id_: _caveat(id_, caveat) for id_, caveat in parts["caveats"].items() if caveat is not None},
             marks=Marks(tuple(own.get("whole", ())), present, frozenset(own["absent"]) | brought),
         )
+
+
+def _unfinished(dialects: Iterable[DialectMap], before: Iterable[DialectMap]) -> Iterable[DialectMap]:
+    """Dialects of a build that leads to a release: what the release mends may not be mended in it yet.
+
+    Only caveats that a page can show are taken over; what was always true of the release before need not be of it.
+    """
+    earlier = {dialect.name: dialect.caveats for dialect in before}
+    for dialect in dialects:
+        mended = {
+            id_: caveat
+            for id_, caveat in earlier.get(dialect.name, {}).items()
+            if id_ not in dialect.caveats and caveat.when.keys().isdisjoint({"always", "unseen"})
+        }
+        yield replace(dialect, caveats={**dialect.caveats, **mended})
 
 
 def _entries(written: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Entry]:

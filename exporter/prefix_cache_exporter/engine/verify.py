@@ -66,16 +66,25 @@ def _contradictions(plan: Plan, page: Page) -> Iterator[str]:
 
 
 def _lacking_groups(plan: Plan, page: Page) -> Iterator[str]:
-    """What the page of this release must have and an older one has not.
+    if not plan.lazy and is_older(plan, page):
+        yield from (f"missing {name}" for group in _lacking(plan, page) for name in group)
+
+
+def is_older(plan: Plan, page: Page) -> bool:
+    """Whether a page lacks what the page of this release has and an older one has not.
 
     One family may get lost on the way. When all that a release brought is gone, and that is more than one family or
     more than one release, the page is an older release's. An excerpt proves nothing.
     """
-    if plan.lazy or not plan.whole <= page.names:
-        return
-    lacking = [group for group in plan.present if page.names.isdisjoint(group)]
-    if len(lacking) > 1 or any(len(group) > 1 for group in lacking):
-        yield from (f"missing {name}" for group in lacking for name in group)
+    lacking = _lacking(plan, page)
+    return len(lacking) > 1 or any(len(group) > 1 for group in lacking)
+
+
+def _lacking(plan: Plan, page: Page) -> list[tuple[str, ...]]:
+    """Of a page that is no excerpt, the groups of which nothing is there."""
+    if not plan.whole <= page.names:
+        return []
+    return [group for group in plan.present if page.names.isdisjoint(group)]
 
 
 def _disagreement(entry: Entry, family: PageFamily) -> str | None:
@@ -95,4 +104,5 @@ def _disagreement(entry: Entry, family: PageFamily) -> str | None:
 def _missing(plan: Plan, page: Page) -> Iterator[str]:
     entries = plan.dialect.entries
     named = {name for measure, names in plan.families.items() if not entries[measure].gate for name in names}
-    yield from sorted(named.difference(page.families))
+    gone = named.difference(page.families)
+    yield from sorted(gone.union(name for group in _lacking(plan, page) for name in group))
