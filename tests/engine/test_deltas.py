@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prefix_cache_exporter.engine.deltas import Increase, deltas, since_start
-from prefix_cache_exporter.engine.evaluate import Evaluator, unknown_reading
+from prefix_cache_exporter.engine.evaluate import Evaluator
 from prefix_cache_exporter.engine.maps import load_maps
 from prefix_cache_exporter.engine.page import read_page
 from prefix_cache_exporter.engine.plan import select_plan
+from prefix_cache_exporter.engine.reading import unknown_reading
 from prefix_cache_exporter.engine.snapshot import Snapshot
 from support.vllm_pages import vllm_page
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prefix_cache_exporter.engine.evaluate import Series
+from prefix_cache_exporter.engine.reading import Series
 from prefix_cache_exporter.engine.restarts import GroupState, step
 
 PROMPT, HITS = Series("prompt_tokens", "f", "", ""), Series("lookup_hit_tokens", "g", "", "")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prefix_cache_exporter.engine.evaluate import EngineKey, Group, Series
+from prefix_cache_exporter.engine.reading import EngineKey, Group, Series
 from prefix_cache_exporter.engine.restarts import GroupState
 from prefix_cache_exporter.engine.snapshot import Snapshot, SnapshotError
 

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 from prefix_cache_exporter.measures import ENGINE
 
 from .deltas import deltas, since_start
-from .evaluate import Evaluator, combine, unknown_reading
+from .evaluate import Evaluator
 from .maps import HASH_ALGORITHM
 from .page import read_page
 from .plan import select_plan
+from .reading import unknown_reading
+from .settle import combine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .deltas import Delta, EngineDelta
-    from .evaluate import EngineKey, Reading
     from .maps import MapSet
+    from .reading import EngineKey, Reading
 
 _INFINITE = "+Inf"
 

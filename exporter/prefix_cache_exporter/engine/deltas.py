@@ -19,9 +19,9 @@ from .snapshot import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .evaluate import EngineKey, Group, Reading, Series
     from .maps import Entry
     from .plan import Plan
+    from .reading import EngineKey, Group, Reading, Series
 
 CACHED, PROMPT, EXCLUDED = "cached_prompt_tokens", "prompt_tokens", "excluded_prompt_tokens"
 _FIRST_TOKENS, _LENGTHS = "time_to_first_token_seconds", "finished_prompt_tokens"

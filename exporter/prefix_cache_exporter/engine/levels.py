@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.recorder import Recorder
 
     from .deltas import Delta
-    from .evaluate import EngineKey, Reading
+    from .reading import EngineKey, Reading
 
 _Row = tuple[dict[str, str], float]
 _SWITCH = {1.0: "on", 0.0: "off"}

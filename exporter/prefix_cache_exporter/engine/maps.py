@@ -314,7 +314,7 @@ def styled(name: str, style: NameStyle, native: NameStyle) -> str:
 
 def _yaml_files(folder: Path) -> list[Path]:
     try:
-        return [path for path in folder.iterdir() if path.suffix == ".yaml"]
+        return [path for path in folder.iterdir() if path.suffix in {".yaml", ".yml"}]
     except OSError as error:
         raise DocumentError(str(folder), "folder", (error.strerror or "an error").lower(), "a folder") from error
 

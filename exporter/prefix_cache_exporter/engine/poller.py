@@ -14,13 +14,14 @@ from prefix_cache_exporter.release import Release, Releases, credited
 
 from .credit import Ledgering
 from .deltas import Delta, deltas
-from .evaluate import Evaluator, Reading, unknown_reading
+from .evaluate import Evaluator
 from .fetch import Fetcher, FetchError
 from .identity import EngineVersion, VersionMismatchError
 from .levels import Levels
 from .maps import families_of
 from .page import PageError, PageReader
 from .plan import UnknownChoiceError, select_plan
+from .reading import Reading, unknown_reading
 from .snapshot import Snapshot, SnapshotError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .evaluate import Series
+    from .reading import Series
 
 _SAME_MOMENT = 1.0
 """Seconds by which two statements of one start may differ: some are in whole seconds."""

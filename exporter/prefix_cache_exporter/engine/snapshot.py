@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .evaluate import EngineKey, Group, Series
+from .reading import EngineKey, Group, Series
 from .restarts import GroupState
 
 if TYPE_CHECKING:
