@@ -19,7 +19,7 @@ _KIND = "ids"
 
 
 class Durable:
-    """Remembers the last `bound` ids, or up to two segments more.
+    """Remembers the last `bound` ids, or up to three segments more.
 
     Args:
         bound: how many.
