@@ -128,6 +128,10 @@ def test_a_changed_source_is_replaced_and_what_needs_a_restart_is_said(running, 
             {"maps": {"folders": ["/nowhere"]}},
             "configuration: maps.folders[0]: got /nowhere, expected a folder that is there",
         ),
+        (
+            {"maps": {"folders": ["/bin"]}},
+            "maps.folders[0]: got /bin without vllm/ or usage/, expected a folder with one of them, or both",
+        ),
     ],
 )
 def test_a_mistake_keeps_the_old_configuration(running, sections, message):

@@ -11,6 +11,7 @@ from prefix_cache_exporter.web.address import AddressError, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 _Finding = tuple[str, str, str]
 """Place, what stood there, what was expected."""
@@ -24,6 +25,18 @@ def check(data: Mapping[str, Any], file: str) -> None:
     """
     for finding in _findings(data):
         raise DocumentError(file, *finding)
+
+
+def check_map_folder(folder: Path, file: str, at: str) -> None:
+    """Holds a folder of own maps against its layout: maps of neither kind would be left aside without a word.
+
+    Raises:
+        DocumentError: where it is not there, or has no place for maps.
+    """
+    if not folder.is_dir():
+        raise DocumentError(file, at, str(folder), "a folder that is there")
+    if not any((folder / kind).is_dir() for kind in ("vllm", "usage")):
+        raise DocumentError(file, at, f"{folder} without vllm/ or usage/", "a folder with one of them, or both")
 
 
 def _findings(data: Mapping[str, Any]) -> Iterator[_Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from prefix_cache_exporter.config.checks import check_map_folder
 from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.engine.maps import load_maps
 from prefix_cache_exporter.engine.poller import EnginePoller
@@ -36,8 +37,7 @@ def posts(
         DocumentError: where what the configuration names cannot be used.
     """
     for place, folder in enumerate(config.maps.folders):
-        if not folder.is_dir():
-            raise DocumentError("configuration", f"maps.folders[{place}]", str(folder), "a folder that is there")
+        check_map_folder(folder, "configuration", f"maps.folders[{place}]")
     found = engine_posts(config, recorder, board, on_error)
     if config.usage:
         # A third of the program: a sidecar without usage logs starts faster and stays smaller without it.
