@@ -77,7 +77,7 @@ def test_chat_streams_end_with_the_chunk_that_has_usage_and_no_choices(name):
         ("openai.responses", "openai"),
         ("vllm.responses", "vllm"),
         ("sglang.responses", "sglang"),
-        ("xai.responses", "openai"),
+        ("xai.responses", "xai"),
     ],
 )
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_responses_and_their_streams(name, provider, state, status):
 
 @pytest.mark.parametrize(
     ("name", "provider"),
-    [("anthropic.messages", "anthropic"), ("bedrock.invoke_model", "anthropic"), ("vllm.messages", "vllm")],
+    [("anthropic.messages", "anthropic"), ("bedrock.invoke_model", "bedrock"), ("vllm.messages", "vllm")],
 )
 def test_messages_leave_cached_tokens_out_of_the_input(name, provider):
     (record,) = settled(name, {"type": "message", "id": "msg_1", "usage": ANTHROPIC})

@@ -176,3 +176,54 @@ def test_a_full_segment_is_not_written_again_after_a_restart():
     again.keys.update(several)
     again.added(several)
     assert again.changes()["seen/1"] == b"new!" + b"".join(several)
+
+
+def response(id_, status, tokens=None):
+    usage = {"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1} if tokens else None
+    return {"id": id_, "object": "response", "status": status, "usage": usage, "created_at": 1790000000}
+
+
+def test_a_line_without_usage_does_not_make_a_duplicate_of_the_one_that_brings_it():
+    intake = Intake(get_map("openai.responses"))
+    running, done = response("r", "in_progress"), response("r", "completed", 10)
+    assert feed(intake, running, running) == []
+    assert intake.merger.open_records == 1
+    (record,) = [one for one in feed(intake, done) if isinstance(one, UsageRecord)]
+    assert (record.total_input_tokens, record.status) == (10, "success")
+    assert intake.settle(400.0) == (Skipped("ignored", "told_later"),)
+    assert feed(intake, running, done) == [Duplicate(), Duplicate()]
+
+
+def test_the_general_way_lays_usage_over_the_line_that_lacked_it():
+    intake = Intake(get_map("openai.responses"))
+    assert intake.slowly(encode(response("r", "queued")), 0.0) == []
+    (record,) = intake.slowly(encode(response("r", "completed", 10)), 5.0)
+    assert (record.total_input_tokens, record.status) == (10, "success")
+    assert intake.settle(400.0) == ()
+
+
+@pytest.mark.parametrize(("status", "seconds"), [("completed", 10.0), ("in_progress", 300.0)])
+def test_a_line_whose_usage_never_comes_settles_without(status, seconds):
+    intake = Intake(get_map("openai.responses"))
+    assert feed(intake, response("r", status)) == []
+    assert intake.settle(seconds - 1) == ()
+    (record,) = intake.settle(seconds)
+    assert (record.quality, record.status) == (
+        "usage_missing",
+        {"completed": "success", "in_progress": "incomplete"}[status],
+    )
+    failed = feed(intake, response("f", "failed"))
+    assert [(one.quality, one.status) for one in failed] == [("usage_missing", "failed")]
+
+
+def test_what_follows_the_repeated_start_of_a_stream_is_of_a_request_that_was_told():
+    usage = {"input_tokens": 9, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 2, "output_tokens": 1}
+    events = [
+        {"type": "message_start", "message": {"id": "m", "usage": usage}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 16}},
+        {"type": "message_stop"},
+    ]
+    intake = Intake(get_map("anthropic.messages.stream"))
+    (record,) = feed(intake, *events)
+    assert record.output_tokens == 16
+    assert feed(intake, *events) == [Duplicate(), Duplicate(), Skipped("ignored", "orphan_event")]

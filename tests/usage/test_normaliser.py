@@ -44,7 +44,7 @@ def test_what_only_lenient_readers_take_is_read():
         (record,) = Intake(get_map("openai.chat")).take([line], 0.0)
         assert (record.total_input_tokens, record.output_tokens) == (10, 1)
     (odd,) = settled("openai.chat", '{"id": "\\ud800", "usage": {"prompt_tokens": 1, "completion_tokens": 1}}')
-    assert odd.id == "\ud800"
+    assert odd.id == "&#55296;"  # neither lost nor anything that metrics, state or a terminal choke on
 
 
 def test_a_line_that_is_a_list_holds_several_records():
@@ -184,3 +184,21 @@ def test_bad_times_to_live_and_outputs_are_anomalies():
         },
     )
     assert listed.cache_write_by_ttl == {"5m": 4, "unknown": 5}
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("openai.org_usage", '{"data": []}'),
+        ("openai.org_usage", '{"data": [{"start_time": 1, "results": []}]}'),
+        ("cloudflare.aig_log", '{"result": [], "success": true}'),
+        ("otel.span", '{"resourceSpans": [{"scopeSpans": []}]}'),
+    ],
+)
+def test_a_page_with_nothing_in_it_holds_no_request(name, line):
+    assert Intake(get_map(name)).take([line.encode()], 0.0) == []
+
+
+def test_a_byte_order_mark_within_a_log_is_no_part_of_its_line():
+    (record,) = Intake(get_map("openai.chat")).take([b'\xef\xbb\xbf{"usage": {"prompt_tokens": 5}}'], 0.0)
+    assert record.total_input_tokens == 5

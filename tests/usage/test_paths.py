@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from prefix_cache_exporter.usage.paths import MISSING, PathError, from_repr, parse_path
+from prefix_cache_exporter.usage.paths import MISSING, PathError, parse_path
 
 LINE = {"a": {"b": [{"c": 1}, {"c": None}], "d.e": 2, "it's": 3, 'a"b': 4}, "x y": 5}
 
@@ -53,21 +53,3 @@ def test_what_is_no_path_says_where(text, position):
         parse_path(text)
     assert (raised.value.path, raised.value.position) == (text, position)
     assert f"at {position}, expected .key" in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "members"),
-    [
-        (
-            "CompletionTokensDetails(reasoning_tokens=3, audio_tokens=None)",
-            {"reasoning_tokens": "3", "audio_tokens": None},
-        ),
-        ("{'cached_tokens': 1920}", {"cached_tokens": "1920"}),
-        ('{"cached_tokens": 1920}', {"cached_tokens": 1920}),
-        ("{broken", {}),
-        ("plain words", {}),
-        ("[1]", {}),
-    ],
-)
-def test_objects_that_were_logged_as_text(text, members):
-    assert from_repr(text) == members

@@ -47,6 +47,12 @@ def test_what_is_no_count_of_tokens(value, problem):
         ("2026-03-02T19:59:59+08:00", 1772452799.0),
         ("2026-03-02 11:59:59", 1772452799.0),
         ("2026-03-02", 1772409600.0),
+        ("2026-03-02t11:59:59z", 1772452799.0),
+        ("2026-03-02 11:59:59 UTC", 1772452799.0),
+        ("2026-03-02 11:59:59.5 +0000 UTC m=+3.2", 1772452799.5),
+        ("2026-03-02 03:59:59 -0800 PST", 1772452799.0),
+        ("Mon, 02 Mar 2026 11:59:59 GMT", 1772452799.0),
+        ("[02/Mar/2026:19:59:59 +0800]", 1772452799.0),
     ],
 )
 def test_moments(value, moment):
@@ -54,7 +60,22 @@ def test_moments(value, moment):
 
 
 @pytest.mark.parametrize(
-    "value", ["soon", "", 0, -5, True, None, [], math.nan, 1e30, "9" * 19 + "9", "0001-01-01T00:00:00+14:00"]
+    "value",
+    [
+        "soon",
+        "3/2/2026, 7:59:00 PM",
+        "2026-03-02 19:59:59 PM",
+        "",
+        0,
+        -5,
+        True,
+        None,
+        [],
+        math.nan,
+        1e30,
+        "9" * 19 + "9",
+        "0001-01-01T00:00:00+14:00",
+    ],
 )
 def test_what_is_no_moment(value):
     assert seconds_since_epoch(value) is None or isinstance(value, str)

@@ -368,7 +368,7 @@ def _full(path: Path, m: UsageMap) -> tuple[Any, ...]:
 
 def _roles(m: UsageMap) -> dict[tuple[Any, ...], str]:
     """What a member is, by its path; members without a role are words."""
-    spans = [path for span in (*m.ttft, *m.duration) for path in (span.path, *span.start, *span.end)]
+    spans = [path for span in (*m.ttft, *m.duration) for path in (span.path, *span.start, *span.end, *span.before)]
     named: list[tuple[str, Sequence[Path | None]]] = [
         *m.tokens.items(),
         *((f"ttl {ttl}", paths) for ttl, paths in m.write_by_ttl.items()),
@@ -422,8 +422,7 @@ def _plan(
         if kind is None or role in place:
             return None
         kinds[leaf.attribute] = kind
-        if role != "uncached":
-            place[role] = leaf.attribute
+        place[role] = leaf.attribute
     shape = None
     if _adds_up(place.keys(), m):
         shape = _shape(struct, kinds, {leaf.attribute: found for leaf, found in live.items()})
@@ -447,7 +446,7 @@ def _adds_up(roles: AbstractSet[str], m: UsageMap) -> bool:
     """Whether these numbers are enough for the columns."""
     if not {"input", "output"} <= roles or ("read" not in roles and (m.rule == rules.EXCLUSIVE or "write" in roles)):
         return False
-    if "read" not in roles and not roles.isdisjoint(_ZERO):
+    if "read" not in roles and not roles.isdisjoint({*_ZERO, "uncached"}):
         return False
     return "write" in roles or not any(role.startswith("ttl ") for role in roles)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .conditions import Some, first
-from .paths import MISSING, Path, from_repr
+from .paths import MISSING, Path
 from .record import TTLS, Fragment, Part, Skipped
+from .reprs import from_repr
 from .values import duration, seconds_since_epoch, tokens, word
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 _OTLP_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 _MOST_RAW = 64
-_NOT_REPORTED = ("", "-")  # text for nothing: CSV-like exports, and access logs
+_NOT_REPORTED = frozenset({"", "-", "null", "none", "n/a"})
+"""Text for nothing: exports of tables, and access logs."""
 
 
 def records(line: Any, usage_map: UsageMap) -> Iterator[Any]:
@@ -33,10 +35,25 @@ def records(line: Any, usage_map: UsageMap) -> Iterator[Any]:
             found = list(_within(item, path, usage_map.inherit))
             if found:
                 break
-        for record in found or [item]:
+        if not found and _is_container(item, usage_map):
+            continue  # a page or an export with nothing in it
+        for record in map(_object, found) if found else (item,):
             for path in usage_map.attributes:
                 _replace(record, path, _from_attributes)
             yield record
+
+
+def _is_container(item: Any, usage_map: UsageMap) -> bool:
+    """Whether a line is made to hold records, be it none."""
+    return isinstance(item, dict) and any(
+        isinstance(step, str) and isinstance(item.get(step), list)
+        for step in (path.steps[0] for path in usage_map.each)
+    )
+
+
+def _object(item: Any) -> Any:
+    """A record within a line, also where it stands there as text."""
+    return (from_repr(item) or item) if isinstance(item, str) else item
 
 
 def _within(item: Any, path: Path, inherit: tuple[str, ...]) -> Iterator[Any]:
@@ -69,8 +86,9 @@ def extract(record: Any, usage_map: UsageMap, fields: Mapping[str, Path]) -> Fra
     fragment = Fragment()
     _tokens(fragment, record, usage, usage_map)
     _envelope(fragment, record, usage, usage_map)
-    if usage_map.parts is not None:
-        fragment.parts = _parts(record, usage, usage_map)
+    fragment.parts, problem = _parts(record, usage, usage_map)
+    if problem is not None:
+        fragment.bad = {**(fragment.bad or {}), "part": problem}
     if usage_map.last:
         last = first(usage_map.last, record, usage)
         if isinstance(last, dict):
@@ -99,16 +117,16 @@ def usage_object(record: dict[str, Any], usage_map: UsageMap) -> Any:
         value = path.get(record)
         if isinstance(value, dict):
             return value
-        if isinstance(value, str) and value:
-            return from_repr(value)
+        if isinstance(value, str) and (found := from_repr(value)):
+            return found
     return None
 
 
 def _numbers(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, int], dict[str, str]]:
     found, bad = {}, {}
     for name, paths in usage_map.tokens.items():
-        value = first(paths, record, usage)
-        if value is not None and value not in _NOT_REPORTED:
+        value = _reported(paths, record, usage)
+        if value is not None:
             count, problem = tokens(value)
             if count is not None:
                 found[name] = count
@@ -117,9 +135,19 @@ def _numbers(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, in
     return found, bad
 
 
+def _reported(paths: tuple[Path, ...], record: Any, usage: Any) -> Any:
+    """The first value at the paths that says anything."""
+    for path in paths:
+        value = path.get(record if path.absolute else usage)
+        if value is None or value is MISSING or (isinstance(value, str) and value.strip().casefold() in _NOT_REPORTED):
+            continue
+        return value
+    return None
+
+
 def _split(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, int] | None, str | None]:
     split: dict[str, int] = {}
-    values = [(ttl, first(paths, record, usage)) for ttl, paths in usage_map.write_by_ttl.items()]
+    values = [(ttl, _reported(paths, record, usage)) for ttl, paths in usage_map.write_by_ttl.items()]
     if usage_map.write_list is not None:
         items = first(usage_map.write_list.at, record, usage)
         for item in items if isinstance(items, list) else ():
@@ -224,26 +252,32 @@ def _span(spans: tuple[Span, ...], record: Any, usage: Any) -> float | None:
             start = seconds_since_epoch(first(span.start, record, usage))
             end = seconds_since_epoch(first(span.end, record, usage))
             found = end - start if start is not None and end is not None and end >= start else None
+            if span.before and (
+                end is None or (limit := seconds_since_epoch(first(span.before, record, usage))) is None or end >= limit
+            ):
+                found = None
         if found is not None:
             return found
     return None
 
 
-def _parts(record: Any, usage: Any, usage_map: UsageMap) -> list[Part] | None:
+def _parts(record: Any, usage: Any, usage_map: UsageMap) -> tuple[list[Part] | None, str | None]:
+    """The calls beside the usage object's own numbers, and what is wrong with one of theirs if anything is."""
     rule = usage_map.parts
     items = first(rule.at, record, usage) if rule is not None else None
     if rule is None or not isinstance(items, list):
-        return None
-    parts = []
-    for item in items[:_MOST_RAW]:
+        return None, None
+    parts, problem = [], None
+    for item in items:
         kind = item.get(rule.kind) if isinstance(item, dict) else None
         if isinstance(kind, str) and (kind in rule.add or kind in rule.unclear):
-            found, _ = _numbers(record, item, usage_map)
-            split, _ = _split(record, item, usage_map)
+            found, bad = _numbers(record, item, usage_map)
+            split, bad_split = _split(record, item, usage_map)
+            problem = next(iter(bad.values()), None) or bad_split or problem
             model = word(item.get(rule.model))
             read, write = found.get("read"), found.get("write")
             parts.append(Part(kind, model, found.get("input"), found.get("output"), read, write, split))
-    return parts or None
+    return parts or None, problem
 
 
 def _replace(record: Any, path: Path, change: Any) -> None:

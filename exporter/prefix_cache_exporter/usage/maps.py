@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TOKENS = ("input", "extra_input", "output", "reasoning", "extra_output", "total", "read", "write", "uncached")
 _OF_EXTENDER = ("format", "aliases", "extends", "usage_from", "at")
-_IDLE_SECONDS = 300.0
+IDLE_SECONDS = 300.0
 """How long a request whose output is not final may be silent; reasoning models pause for minutes."""
 
 
@@ -45,6 +45,7 @@ class Span:
     unit: str
     start: tuple[Path, ...] = ()
     end: tuple[Path, ...] = ()
+    before: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,7 +455,7 @@ def _parts(data: Mapping[str, Any]) -> PartsRule:
 def _span(data: Mapping[str, Any]) -> Span:
     if "path" in data:
         return Span(parse_path(data["path"]), data["unit"])
-    return Span(None, "s", parse_paths(data["from"]), parse_paths(data["to"]))
+    return Span(None, "s", parse_paths(data["from"]), parse_paths(data["to"]), parse_paths(data.get("before")))
 
 
 def _stream(data: Mapping[str, Any]) -> Stream:
@@ -465,7 +466,7 @@ def _stream(data: Mapping[str, Any]) -> Stream:
         complete=parse_some(data.get("complete")),
         sequential=data.get("anonymous", "distinct") == "sequential",
         unfinished_is_partial=data.get("unfinished", "partial") == "partial" and bool(data.get("closed")),
-        idle_seconds=data.get("idle_seconds", _IDLE_SECONDS),
+        idle_seconds=data.get("idle_seconds", IDLE_SECONDS),
     )
 
 

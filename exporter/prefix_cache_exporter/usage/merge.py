@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from .maps import IDLE_SECONDS
 from .normaliser import KEY_BYTES
 from .record import Duplicate, Fragment, Quarantined, Skipped, UsageRecord
 from .rules import resolve
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Outcome = UsageRecord | Quarantined | Duplicate | Skipped  # what becomes of a fragment
 
 _DUPLICATE: Final = Duplicate()
+_TOLD: Final = Skipped("ignored", "told_later")
 _ORPHAN: Final = Skipped("ignored", "orphan_event")
 _OVERLAID: Final = tuple(
     name
@@ -127,18 +129,30 @@ class Merger:
             return ()
         if self._map.cumulative and not self._increase(fragment, scope):
             return (_DUPLICATE,)
-        if stream is None:
-            if fragment.key is not None and not self.seen.add(fragment.key):
-                return (_DUPLICATE,)
+        if stream is not None:
+            return self._merge(fragment, stream, now, scope)
+        return self._whole(fragment, now)
+
+    def _whole(self, fragment: Fragment, now: float) -> tuple[Outcome, ...]:
+        """A line that tells of a whole request."""
+        if fragment.key is None:
             return (self._resolve(fragment, open_end=False),)
-        return self._merge(fragment, stream, now, scope)
+        if fragment.key in self.seen:
+            return (_DUPLICATE,)
+        if fragment.key not in self._open and not _may_be_told_later(fragment):
+            self.seen.add(fragment.key)
+            return (self._resolve(fragment, open_end=False),)
+        fragment.closed = fragment.status != "incomplete"
+        fragment.complete = not _may_be_told_later(fragment)
+        return self._lay(fragment.key, fragment, now)
 
     def settle(self, now: float, *, everything: bool = False) -> tuple[Outcome, ...]:
         """Settles what has been silent for long enough, or everything."""
-        stream = self._map.stream
-        if stream is None:
+        if not self._open:
             return ()
-        patience = {True: self._settle_seconds, False: max(self._settle_seconds, stream.idle_seconds)}
+        stream = self._map.stream
+        idle = stream.idle_seconds if stream is not None else IDLE_SECONDS
+        patience = {True: self._settle_seconds, False: max(self._settle_seconds, idle)}
         due = [
             key
             for key, held in self._open.items()
@@ -185,10 +199,11 @@ class Merger:
         key = fragment.key
         if key is None:
             return self._merge_nameless(fragment, stream, now, scope)
-        if key in self.seen:
-            return (_DUPLICATE,)
         if stream.sequential:
             self._scope(scope).current = key
+            self._changed = True
+        if key in self.seen:
+            return (_DUPLICATE,)
         return self._lay(key, fragment, now)
 
     def _merge_nameless(self, fragment: Fragment, stream: Stream, now: float, scope: str) -> tuple[Outcome, ...]:
@@ -200,6 +215,8 @@ class Merger:
         held = self._open.get(key) if key is not None else None
         if key is not None and held is not None and not _begins_anew(held.fragment, fragment, stream):
             return self._lay(key, fragment, now)
+        if key is not None and key in self.seen and stream.starts.parts and not fragment.starts:
+            return (_DUPLICATE if fragment.seen else _ORPHAN,)  # of a request that has been told already
         before = (self._close(key),) if key is not None and held is not None else ()
         if not (stream.any_opens or fragment.starts or fragment.seen):
             return (*before, _ORPHAN)
@@ -223,12 +240,13 @@ class Merger:
             return (self._close(next(iter(self._open))),)
         return ()
 
-    def _close(self, key: bytes) -> UsageRecord | Quarantined:
+    def _close(self, key: bytes) -> Outcome:
         held = self._open.pop(key)
         self._changed = True
-        if len(key) == KEY_BYTES:
-            self.seen.add(key)
+        known = len(key) == KEY_BYTES and not self.seen.add(key)
         stream = self._map.stream
+        if stream is None and known:
+            return _TOLD  # by the line that has its usage, which went by the fast lane
         return self._resolve(
             held.fragment, open_end=stream is not None and stream.unfinished_is_partial and not held.fragment.closed
         )
@@ -299,6 +317,15 @@ def overlay(held: Fragment, later: Fragment) -> None:
     held.seen = held.seen or later.seen
     held.closed = held.closed or later.closed
     held.complete = held.complete or later.complete
+
+
+def _may_be_told_later(fragment: Fragment) -> bool:
+    """Whether another line with the same id may still bring the usage that this one lacks.
+
+    Background responses are logged while they run and when they have ended; chunks of streams in a log of whole
+    responses have usage on the last one. The first such line must not make duplicates of those that follow.
+    """
+    return not fragment.seen and not fragment.replay and fragment.status not in {"failed", "cancelled"}
 
 
 def _begins_anew(held: Fragment, later: Fragment, stream: Stream) -> bool:

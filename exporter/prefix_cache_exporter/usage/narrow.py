@@ -64,6 +64,8 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
         writer.line(f"u = {at['input']} - {f'({cached})' if write else cached}")
         writer.line(f"if u < 0: {declined}")
         uncached = "u"
+    if "uncached" in at:
+        writer.line(f"if {at['uncached']} != {uncached}: {declined}")
     if "total" in at and not m.total_ignored:
         writer.line(f"if {at['total']} != {total} + {at['output']}: {declined}")
     for role in _ZERO:

@@ -80,7 +80,7 @@ class Normaliser:
 
     def _feed_odd(self, line: bytes) -> tuple[Fragment | Skipped, ...]:
         """Lines of server-sent events, and JSON that only lenient readers take: NaN, lone surrogates, broken UTF-8."""
-        text = line.decode("utf-8", "replace").strip()
+        text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
         if not text:
             return _BLANK
         if text.startswith("data:"):
@@ -90,7 +90,8 @@ class Normaliser:
         elif text.startswith(("event:", "id:", "retry:", ":")):
             return _SERVER_SENT
         try:
-            decoded = json.loads(text)
+            # Once more, so that no lone surrogate remains: no metric, state or terminal takes one.
+            decoded = json.loads(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "xmlcharrefreplace"))
         except RecursionError:
             return _TOO_DEEP
         except ValueError:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from .reprs import from_repr
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -56,8 +58,6 @@ _NEXT = re.compile(
 )
 _INDEX_GROUP = 4
 _ESCAPED = re.compile(r"\\(.)")
-_REPR_PAIR = re.compile(r"['\"]?(\w+)['\"]?\s*[=:]\s*(-?\d+(?:\.\d+)?|None|null)(?=\s*[,)}\]]|\s*$)")
-"""`cached_tokens=1920` in the text of a Python object, https://github.com/simonw/llm/issues/614."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +140,3 @@ def parse_path(text: str) -> Path:
 
 def _key(groups: tuple[str | None, ...]) -> str:
     return _ESCAPED.sub(r"\1", next(group for group in groups if group is not None))
-
-
-def from_repr(text: str) -> dict[str, Any]:
-    """The whole-number members of an object that was logged as text: JSON, or the repr of a Python object."""
-    if text[:1] == "{" and len(text) < 1 << 20:
-        try:
-            decoded = msgspec.json.decode(text)
-        except (ValueError, RecursionError):
-            pass
-        else:
-            return decoded if isinstance(decoded, dict) else {}
-    return {
-        name: None if number in {"None", "null"} else number for name, number in _REPR_PAIR.findall(text[: 1 << 16])
-    }

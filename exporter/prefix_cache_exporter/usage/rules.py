@@ -100,7 +100,12 @@ def read(f: Fragment, usage_map: UsageMap, override: bool | None) -> Reading:
     if not usage_map.absent_cache_is_none and chosen == EXCLUSIVE and reads is None and not write:
         # Nothing says whether the model had a cache: what was not in the input may be missing altogether.
         return Reading(None, None, write, f.input, fit.output, "cache_unknown", anomalies)
-    return _apply(chosen, quality, anomalies, f.input + fit.extra, reads, write, fit.output, usage_map)
+    reading = _apply(chosen, quality, anomalies, f.input + fit.extra, reads, write, fit.output, usage_map)
+    rest = reading.uncached
+    if f.uncached is not None and rest is not None and f.uncached not in {rest, rest + (write or 0)}:
+        # Some leave the writes in what they call uncached. Anything else belies the input, the reads or the writes.
+        reading = reading._replace(quality="anomaly", anomalies=(*reading.anomalies, "uncached_mismatch"))
+    return reading
 
 
 class Fit(NamedTuple):
@@ -224,11 +229,13 @@ def _apply(  # noqa: PLR0917  # the numbers of one reading
 
 
 def _without_input(f: Fragment, usage_map: UsageMap, write: int | None) -> Reading:
-    """A stream that was cut before it said how long the prompt was, or a source that gives the total alone."""
+    """A stream that was cut before it said how long the prompt was, or a source that gives its parts or total alone."""
     output = f.output
     if output is not None:
         output += f.extra_output or 0
         output += (f.reasoning or 0) if usage_map.reasoning_outside else 0
+    if f.uncached is not None and f.read is not None:  # hits and misses alone: DeepSeek's own proxies leave the sum out
+        return Reading(f.uncached + f.read + (write or 0), f.read, write, f.uncached, output, "derived", ())
     return Reading(None, f.read, write, f.uncached, output, "partial", ())
 
 

@@ -311,10 +311,11 @@ def _write(  # noqa: C901  # one step per part of a record
     for name in ("extra_input", "extra_output", "reasoning"):
         if m.tokens.get(name) and (name != "reasoning" or m.reasoning_outside):
             w.line(f"if {counts[name]}: DECLINE")
-    if m.tokens.get("uncached"):
-        w.line(f"if {reads} is None and {counts['uncached']} is not None: DECLINE")
     status = _status(w, m)
     w.line(f"c = ({reads} or 0) + ({writes} or 0)")
+    if m.tokens.get("uncached"):
+        rest = counts["uncached"]
+        w.line(f"if {rest} is not None and ({reads} is None or {rest} != {i} - c): DECLINE")
     checked = bool(m.tokens.get("total")) and not m.total_ignored
     if m.rule == rules.EXCLUSIVE:
         if not m.absent_cache_is_none:
@@ -443,8 +444,12 @@ def _spans(w: _Writer, spans: Sequence[Span]) -> str:
             value = w.first((span.path,), "moment")
             w.line(f"if {name} is None and {value} is not None: {name} = duration({value}, {w.constant(span.unit)})")
             continue
-        start, end = w.first(span.start, "moment"), w.first(span.end, "moment")
-        w.line(f"if {name} is None and {start} is not None and {end} is not None:")
-        w.line(f"{start}, {end} = moment({start}), moment({end})", 2)
-        w.line(f"if {start} is not None and {end} is not None and {end} >= {start}: {name} = {end} - {start}", 2)
+        moments = [w.first(paths, "moment") for paths in (span.start, span.end, span.before) if paths]
+        given = " and ".join(f"{moment} is not None" for moment in moments)
+        start, end, *limit = moments
+        w.line(f"if {name} is None and {given}:")
+        w.line(f"{', '.join(moments)} = {', '.join(f'moment({moment})' for moment in moments)}", 2)
+        w.line(
+            f"if {given} and {end} >= {start}{f' and {end} < {limit[0]}' if limit else ''}: {name} = {end} - {start}", 2
+        )
     return name

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 MOST_TOKENS: Final = 2**53
 """No request has more; beyond it floats lose whole numbers and SQLite's sums their range."""
 
 _WHOLE = re.compile(r"\s*([+-]?\d{1,19})(?:\.0*)?\s*")
+_GO = re.compile(r"(.*?\d) ?([+-]\d{4})?(?: [A-Z]{3,4})?(?: M=[+-][\d.]+)?")
 _EPOCH = re.compile(r"\s*\d{1,20}(?:\.\d{1,12})?\s*")
 _UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 LONGEST_WORD: Final = 512
@@ -43,9 +45,10 @@ def tokens(value: Any) -> tuple[int | None, str | None]:  # noqa: PLR0911  # one
 
 
 def seconds_since_epoch(value: Any) -> float | None:
-    """A moment in seconds since 1970, from ISO 8601 text or a number of s, ms, µs or ns; None where it is none.
+    """A moment in seconds since 1970, from text or a number of s, ms, µs or ns; None where it is none.
 
-    Text without a zone is UTC. The unit of a number follows from its size: all four tell apart any year after 1973.
+    Text is ISO 8601, or as Go, HTTP and access logs write it; without a zone it is UTC. The unit of a number follows
+    from its size: all four tell apart any year after 1973.
     """
     if isinstance(value, str):
         if _EPOCH.fullmatch(value):
@@ -54,21 +57,43 @@ def seconds_since_epoch(value: Any) -> float | None:
             return _iso(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e20:  # noqa: PLR2004  # NaN too
         return None
-    for unit in _UNITS.values():
-        if value * unit < 1e11:  # noqa: PLR2004  # the year 5138
-            return float(value * unit)
+    for parts in (1, 10**3, 10**6, 10**9):
+        if value / parts < 1e11:  # noqa: PLR2004  # the year 5138
+            return value / parts
     return None
 
 
 def _iso(text: str) -> float | None:
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+    text = text.strip()
+    moment = None
+    for parse in (datetime.fromisoformat, _go, parsedate_to_datetime, _access_log):
+        try:
+            moment = parse(text)
+        except (ValueError, TypeError, OverflowError):
+            continue
+        break
+    if moment is None:
         return None
     try:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
+
+
+def _go(text: str) -> datetime:
+    """`2026-03-02 19:59:00.5 +0000 UTC` as Go prints it, `2026-03-02 19:59:00 UTC`, and small letters."""
+    text = text.upper()
+    if text.endswith("Z"):
+        return datetime.fromisoformat(text)
+    found = _GO.fullmatch(text)
+    if found is None or (found[2] is None and not text.endswith((" UTC", " GMT"))):
+        raise ValueError
+    return datetime.fromisoformat(found[1] + (found[2] or ""))
+
+
+def _access_log(text: str) -> datetime:
+    """`02/Mar/2026:19:59:00 +0000`."""
+    return datetime.strptime(text.strip("[]"), "%d/%b/%Y:%H:%M:%S %z")
 
 
 def duration(value: Any, unit: str) -> float | None:
