@@ -19,6 +19,7 @@ BENCHES = {
     "answer": "answering /metrics",
     "start": "from the command to the first answer",
     "memory": "resident memory over thousands of polls",
+    "usage_ingest": "usage lines into the ledger, against mtail and a bare msgspec loop; memory with a million tenants",
     "simulator": "blocks per second through the engine simulator",
     "usage_report": "report over a long log against duckdb, and its memory",
     "rules_fleet": "evaluating all rules over a fleet of pods",

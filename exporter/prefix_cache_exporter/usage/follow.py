@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from . import files, positions
+from . import files, judge, positions
 from .contents import Content, Pipe, UnreadableError, open_content
 from .log import Log, Piece, ReplacedError
-from .positions import INSIDE, REFUSED, VALUES, Position
+from .positions import REFUSED, Position
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -35,9 +35,6 @@ PARTIAL_SECONDS = 600.0
 """The same where it ends in the middle of a line."""
 MISSING_SECONDS = 5.0
 """How long the rest of a log that went away is looked for before it counts as lost."""
-_COPY, _UNCLEAR, _OTHER = range(3)
-_MAGIC = 6
-_ENDLESS = 1 << 62
 _TURN = 8
 _MOST_OPEN = 256
 _MOST_KNOWN = 4096
@@ -290,7 +287,7 @@ class Follower:
             return
         if content is None:
             return
-        if not _is_early(content):
+        if not judge.is_early(content):
             self._settle(match, content, beside=beside)
         elif beside:
             content.close()
@@ -302,9 +299,9 @@ class Follower:
     def _judge(self, key: int, one: _Followed) -> bool:
         """Whether a file that was too short to tell what it holds may be read now as what it was taken for."""
         idle = self._clock() - one.moved_at
-        if one.path is None or (_is_early(one.log.content) and idle >= LAST_LINE_SECONDS):
+        if one.path is None or (judge.is_early(one.log.content) and idle >= LAST_LINE_SECONDS):
             one.judged = True  # it was followed under its own name, so it is no copy
-        elif not _is_early(one.log.content):
+        elif not judge.is_early(one.log.content):
             del self._open[key], self._by_file[one.file], self._known[key]
             self._stored[str(key)] = None
             self._release(key)
@@ -338,24 +335,24 @@ class Follower:
         family = files.family(match.path)
         for key, position in reversed(self._known.items()):
             if position.mode == REFUSED:
-                if beside and position.head_length and position.family == family and _fits(position, content):
+                if beside and position.head_length and position.family == family and judge.fits(position, content):
                     self._set_aside[match.file] = (key, match.stamp)
                     return None
                 continue
-            if position.file == match.file and key not in self._open and _fits(position, content):
+            if position.file == match.file and key not in self._open and judge.fits(position, content):
                 return key
             if position.family != family:
                 continue
             if key in self._open:
-                kind = _compare(self._open[key].log, content)
+                kind = judge.compare(self._open[key].log, content)
             elif not position.tells():
                 continue
-            elif _fits(position, content):
+            elif judge.fits(position, content):
                 return key
             else:
-                kind = _shorter(position, content)
-            if kind != _OTHER:
-                self._set_aside[match.file] = (key, match.stamp if kind == _COPY else (-1, -1))
+                kind = judge.shorter(position, content)
+            if kind != judge.OTHER:
+                self._set_aside[match.file] = (key, match.stamp if kind == judge.COPY else (-1, -1))
                 return None
         return self._new(family, match.file, match.path)
 
@@ -457,7 +454,7 @@ class Follower:
                 content = self._content(match)
             except UnreadableError:
                 continue
-            if content is not None and _fits(position, content):
+            if content is not None and judge.fits(position, content):
                 self._follow(key, content, match.file, None)
                 return True
             if content is not None:
@@ -518,52 +515,6 @@ class Follower:
             if key not in here:
                 del self._known[key]
                 self._stored[str(key)] = None
-
-
-def _compare(log: Log, content: Content) -> int:
-    """Holds a file against a log that is being followed: a copy holds the same as far as it goes, and no more."""
-    original = log.content
-    if original.rewritable and not log.position.fits(original):
-        return _UNCLEAR  # replaced just now
-    whole = original.extent(_ENDLESS)
-    extent = content.extent(whole + 1)
-    if extent > whole:
-        return _OTHER
-    tail = max(0, extent - positions.TAIL), min(extent, positions.TAIL)
-    pieces = (0, min(extent, positions.HEAD)), tail
-    return _COPY if all(content.read(*piece) == original.read(*piece) for piece in pieces) else _OTHER
-
-
-def _shorter(position: Position, content: Content) -> int:
-    """Judges a file that does not hold what was read from a log that is closed."""
-    if not _begins(position, content) or content.complete or content.extent(position.offset) >= position.offset:
-        return _OTHER
-    # An archive being packed, or an array being written anew, holds less than was read so far.
-    return _COPY if not content.rewritable or position.mode in (VALUES, INSIDE) else _OTHER
-
-
-def _is_early(content: Content) -> bool:
-    """Whether too little is there to tell what a file holds: not even how it is packed, or no front of an archive."""
-    if content.rewritable:
-        return content.extent(_MAGIC) < _MAGIC
-    try:
-        return content.extent(positions.HEAD) < positions.HEAD and not content.complete
-    except UnreadableError:
-        return False
-
-
-def _begins(position: Position, content: Content) -> bool:
-    try:
-        return position.begins(content)
-    except UnreadableError:
-        return False
-
-
-def _fits(position: Position, content: Content) -> bool:
-    try:
-        return position.fits(content)
-    except UnreadableError:
-        return False
 
 
 def _open(path: str) -> int:

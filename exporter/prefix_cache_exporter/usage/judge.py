@@ -1,0 +1,66 @@
+"""What a file holds, held against logs that are known: the same, a copy of it, or something else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import positions
+from .contents import UnreadableError
+from .positions import INSIDE, VALUES
+
+if TYPE_CHECKING:
+    from .contents import Content
+    from .log import Log
+    from .positions import Position
+
+COPY, UNCLEAR, OTHER = range(3)
+"""A copy gives nothing that its original does not; what is unclear is looked at again."""
+_MAGIC = 6
+_ENDLESS = 1 << 62
+
+
+def compare(log: Log, content: Content) -> int:
+    """Holds a file against a log that is being followed: a copy holds the same as far as it goes, and no more."""
+    original = log.content
+    if original.rewritable and not log.position.fits(original):
+        return UNCLEAR  # replaced just now
+    whole = original.extent(_ENDLESS)
+    extent = content.extent(whole + 1)
+    if extent > whole:
+        return OTHER
+    tail = max(0, extent - positions.TAIL), min(extent, positions.TAIL)
+    pieces = (0, min(extent, positions.HEAD)), tail
+    return COPY if all(content.read(*piece) == original.read(*piece) for piece in pieces) else OTHER
+
+
+def shorter(position: Position, content: Content) -> int:
+    """Judges a file that does not hold what was read from a log that is closed."""
+    if not _begins(position, content) or content.complete or content.extent(position.offset) >= position.offset:
+        return OTHER
+    # An archive being packed, or an array being written anew, holds less than was read so far.
+    return COPY if not content.rewritable or position.mode in (VALUES, INSIDE) else OTHER
+
+
+def is_early(content: Content) -> bool:
+    """Whether too little is there to tell what a file holds: not even how it is packed, or no front of an archive."""
+    if content.rewritable:
+        return content.extent(_MAGIC) < _MAGIC
+    try:
+        return content.extent(positions.HEAD) < positions.HEAD and not content.complete
+    except UnreadableError:
+        return False
+
+
+def _begins(position: Position, content: Content) -> bool:
+    try:
+        return position.begins(content)
+    except UnreadableError:
+        return False
+
+
+def fits(position: Position, content: Content) -> bool:
+    """Whether a file goes on where a position stands; not where it cannot be read that far."""
+    try:
+        return position.fits(content)
+    except UnreadableError:
+        return False
