@@ -7,14 +7,23 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .maps_text import applied, flat, listed
+
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from prefix_cache_exporter.engine.apply import Application
     from prefix_cache_exporter.engine.maps import DialectMap, MapSet, VersionMap
 
-_DONE, _FAILED = 0, 1
+_DONE, _FAILED, _USAGE = 0, 1, 2
+_STDIN = "-"
+_OWN_MAPS: dict[str, Any] = {
+    "action": "append",
+    "default": [],
+    "metavar": "FOLDER",
+    "help": "a folder of own metric maps; may repeat",
+}
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,10 +35,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         allow_abbrev=False,
     )
     commands = maps.add_subparsers(dest="maps", metavar="WHAT", required=True)
-    everywhere = {
-        "--maps": {"action": "append", "default": [], "metavar": "FOLDER", "help": "a folder of own maps; may repeat"},
-        "--json": {"action": "store_true", "help": "print JSON"},
-    }
     listed = commands.add_parser("list", help="every release that was read, and its map", allow_abbrev=False)
     show = commands.add_parser("show", help="the flat map of one version", allow_abbrev=False)
     show.add_argument("version", metavar="VERSION", help="as the server's /version says")
@@ -40,16 +45,47 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Prints the canonical measures of a recorded page; with --previous, what was counted since then.",
         allow_abbrev=False,
     )
-    apply.add_argument("page", metavar="PAGE", help="a /metrics body; - reads standard input")
-    apply.add_argument("--engine-version", required=True, metavar="VERSION", help="as the server's /version says")
-    apply.add_argument("--content-type", metavar="TYPE", help="the response's Content-Type header")
+    _page_flags(apply)
     apply.add_argument("--previous", metavar="PAGE", help="an earlier body: counters become increases since then")
-    apply.add_argument("--dialect", default="auto", metavar="NAME", help="v0, v1 or rust (default: as the page shows)")
-    apply.add_argument("--name-style", default="auto", metavar="NAME", help="how names were rewritten (default: auto)")
     for command, run in ((listed, run_list), (show, run_show), (apply, run_apply)):
-        for flag, options in everywhere.items():
-            command.add_argument(flag, **options)  # type: ignore[arg-type]  # argparse types options one by one
+        command.add_argument("--maps", **_OWN_MAPS)
+        command.add_argument("--json", action="store_true", help="print JSON")
         command.set_defaults(run=run)
+
+
+def register_check(checks: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds `check maps FOLDER` and `check page PAGE`."""
+    maps = checks.add_parser(
+        "maps",
+        help="a folder of own metric and usage maps",
+        description="Holds the maps of a folder, `vllm/*.yaml` and `usage/*.yaml` in it, against their schemas and "
+        "against the shipped maps that they stand on.",
+        allow_abbrev=False,
+    )
+    maps.add_argument("folder", metavar="FOLDER", type=Path, help="as `maps: {folders: […]}` names it")
+    maps.set_defaults(run=check_maps)
+    page = checks.add_parser(
+        "page",
+        help="a recorded page against the map of its version",
+        description="Says whether a page is what the map of its version says, and what it does not show; fails where "
+        "its numbers would not be trusted.",
+        allow_abbrev=False,
+    )
+    _page_flags(page)
+    page.add_argument("--maps", **_OWN_MAPS)
+    page.set_defaults(run=check_page)
+
+
+def _page_flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument("page", metavar="PAGE", help="a /metrics body; - reads standard input")
+    command.add_argument("--engine-version", required=True, metavar="VERSION", help="as the server's /version says")
+    command.add_argument("--content-type", metavar="TYPE", help="the response's Content-Type header")
+    command.add_argument(
+        "--dialect", default="auto", metavar="NAME", help="v0, v1 or rust (default: as the page shows)"
+    )
+    command.add_argument(
+        "--name-style", default="auto", metavar="NAME", help="how names were rewritten (default: auto)"
+    )
 
 
 def run_list(args: argparse.Namespace) -> int:
@@ -60,13 +96,14 @@ def run_list(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"maps": list(maps.files), "releases": maps.releases}, indent=2))
         return _DONE
-    for file in maps.files:
-        print(f"vllm/{file}: {' '.join(release for release, home in maps.releases.items() if home == file)}")
+    print(*listed(maps), sep="\n")
     return _DONE
 
 
 def run_show(args: argparse.Namespace) -> int:
     """Prints the flat map of a version."""
+    from prefix_cache_exporter.engine.maps import MEASURES  # noqa: PLC0415  # takes time to import
+
     maps = _load(args.maps)
     version = None if maps is None else maps.resolve(args.version)
     if maps is None or version is None:
@@ -74,49 +111,87 @@ def run_show(args: argparse.Namespace) -> int:
     dialects = [dialect for dialect in version.dialects if args.dialect in {None, dialect.name}]
     if not dialects:
         known = ", ".join(dialect.name for dialect in version.dialects)
-        return _fail(f"dialect: got {args.dialect}, expected one of {known}")
+        return _fail(f"dialect: got {args.dialect}, expected one of {known}", _USAGE)
     if args.json:
         print(json.dumps(_shown(version, dialects), indent=2))
     else:
-        print(*_lines(version, dialects), sep="\n")
+        print(*flat(version, dialects, MEASURES), sep="\n")
     return _DONE
 
 
 def run_apply(args: argparse.Namespace) -> int:
     """Prints what a page says."""
-    from prefix_cache_exporter.engine.apply import apply_page  # noqa: PLC0415  # reading pages takes time to import
-    from prefix_cache_exporter.engine.page import PageError  # noqa: PLC0415
-    from prefix_cache_exporter.engine.plan import UnknownChoiceError  # noqa: PLC0415
-
     maps = _load(args.maps)
     if maps is None:
         return _FAILED
-    page = args.page
-    try:
-        bodies = [_body(page)]
-        if args.previous:
-            page = args.previous
-            bodies.append(_body(page))
-        page = args.page
-        application = apply_page(
-            maps,
-            args.engine_version,
-            *bodies,
-            content_type=args.content_type,
-            dialect=args.dialect,
-            style=args.name_style,
-        )
-    except OSError as error:
-        return _fail(f"{page}: got {(error.strerror or 'an error').lower()}, expected a readable file")
-    except PageError as error:
-        return _fail(f"{page}: {error}")
-    except UnknownChoiceError as error:
-        return _fail(str(error))
+    application = _applied(maps, args, args.previous)
+    if isinstance(application, int):
+        return application
     if args.json:
         print(json.dumps(application.as_json(), indent=2))
     else:
-        print(*_table(application), sep="\n")
+        print(*applied(application, args.previous or "the engine's start"), sep="\n")
     return _DONE
+
+
+def check_maps(args: argparse.Namespace) -> int:
+    """Loads every map of a folder."""
+    from prefix_cache_exporter.config.checks import check_map_folder  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.config.model import MapSettings  # noqa: PLC0415
+    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415
+    from prefix_cache_exporter.engine.maps import load_maps  # noqa: PLC0415
+    from prefix_cache_exporter.usage.maps import MapBook  # noqa: PLC0415
+
+    settings = MapSettings(folders=(args.folder,))
+    try:
+        check_map_folder(args.folder, "command line", "FOLDER")
+        engine, usage = load_maps(settings.of("vllm")), MapBook(settings.of("usage"))
+        for version in engine.files:
+            engine.resolve(version)
+    except DocumentError as error:
+        return _fail(str(error))
+    own = ", ".join(f"{len(list((args.folder / kind).glob('*.y*ml')))} of {kind}" for kind in ("vllm", "usage"))
+    print(f"{args.folder}: ok, {own}; {len(engine.files)} and {len(usage.formats)} with the shipped ones")
+    return _DONE
+
+
+def check_page(args: argparse.Namespace) -> int:
+    """Says whether the numbers of a page would be trusted."""
+    maps = _load(args.maps)
+    if maps is None:
+        return _FAILED
+    application = _applied(maps, args)
+    if isinstance(application, int):
+        return application
+    answer = application.as_json()
+    if answer["state"] not in {"verified", "unverified"}:
+        return _fail(f"{args.page}: {answer['state']}: {'; '.join(answer['reasons'])}")
+    print(f"{args.page}: {answer['state']} as {answer['dialect']} of vllm {answer['engine_version']}")
+    for measure, reason in answer["withheld"].items():
+        print(f"withheld {measure}: {reason}")
+    return _DONE
+
+
+def _applied(maps: MapSet, args: argparse.Namespace, previous: str | None = None) -> Application | int:
+    """The page that the arguments name, read; an exit code where it could not be, which is said."""
+    from prefix_cache_exporter.engine.apply import apply_readings, read_body  # noqa: PLC0415  # takes time to import
+    from prefix_cache_exporter.engine.page import PageError  # noqa: PLC0415
+    from prefix_cache_exporter.engine.plan import UnknownChoiceError  # noqa: PLC0415
+
+    if args.page == previous == _STDIN:
+        return _fail("--previous: got standard input, expected another page than PAGE", _USAGE)
+    choices = {"content_type": args.content_type, "dialect": args.dialect, "style": args.name_style}
+    readings = []
+    for path in (args.page,) if previous is None else (args.page, previous):
+        try:
+            readings.append(read_body(maps, args.engine_version, _body(path), **choices))
+        except OSError as error:
+            return _fail(f"{path}: got {(error.strerror or 'an error').lower()}, expected a readable file")
+        except PageError as error:
+            return _fail(f"{path}: {error}")
+        except UnknownChoiceError as error:
+            return _fail(str(error), _USAGE)
+    return apply_readings(args.engine_version, *readings)
 
 
 def _load(folders: Iterable[str]) -> MapSet | None:
@@ -130,9 +205,9 @@ def _load(folders: Iterable[str]) -> MapSet | None:
         return None
 
 
-def _fail(line: str) -> int:
+def _fail(line: str, code: int = _FAILED) -> int:
     print(line, file=sys.stderr)
-    return _FAILED
+    return code
 
 
 def _unknown(version: str, maps: MapSet) -> str:
@@ -140,7 +215,7 @@ def _unknown(version: str, maps: MapSet) -> str:
 
 
 def _body(path: str) -> bytes:
-    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    return sys.stdin.buffer.read() if path == _STDIN else Path(path).read_bytes()
 
 
 def _shown(version: VersionMap, dialects: Iterable[DialectMap]) -> dict[str, Any]:
@@ -166,50 +241,3 @@ def _plain(record: Any) -> dict[str, Any]:
     """A frozen record without what says nothing."""
     values = {name: getattr(record, name) for name in record.__slots__ if name not in {"measure", "id"}}
     return {name: value for name, value in values.items() if value not in (None, (), {}, False, "")}
-
-
-def _lines(version: VersionMap, dialects: Iterable[DialectMap]) -> Iterable[str]:
-    yield f"vllm {version.version}: {version.name}, {'verified' if version.verified else 'unverified'}"
-    for dialect in dialects:
-        yield ""
-        yield f"{dialect.name}: {dialect.title}{'' if dialect.verified else ' (facts not read from a release)'}"
-        for name, entry in dialect.entries.items():
-            if entry.withheld:
-                yield f"  {name:<30} withheld: {entry.withheld}"
-                continue
-            where = "".join(f" {label}={value}" for label, value in entry.where.items())
-            by = f" by {entry.by}" if entry.by else ""
-            times = "".join(f" x {factor}" for factor in entry.times)
-            gate = f" (only with {entry.gate})" if entry.gate else ""
-            source = " + ".join(entry.families) + (f"_{entry.part}" if entry.part else "")
-            label = f" label {entry.label}" if entry.label else ""
-            yield f"  {name:<30} {source}{where}{label}{by}, {entry.unit}{times}{gate}"
-        for caveat in dialect.caveats.values():
-            invalid = f"; invalidates {', '.join(caveat.invalidates)}" if caveat.invalidates else ""
-            yield f"  caveat {caveat.id}: {caveat.counts} ({caveat.errs}{invalid})"
-            for link in caveat.source:
-                yield f"    {link}"
-
-
-def _table(application: Application) -> Iterable[str]:
-    answer = application.as_json()
-    yield f"vllm {answer['engine_version']}: {answer['metric_map']}, {answer['dialect']}, {answer['state']}"
-    yield from (f"  {reason}" for reason in answer["reasons"])
-    for name, engine in answer["engines"].items():
-        yield f"engine {name}, model {engine['model'] or 'unnamed'}"
-        for measure, found in engine["measures"].items():
-            yield f"  {measure:<30} {_value(found['value']):>16} {found['unit']}  {found['family']}"
-        yield from (f"  {reason}: {tokens} prompt tokens excluded" for reason, tokens in engine["excluded"].items())
-    yield from (f"withheld {measure}: {reason}" for measure, reason in answer["withheld"].items())
-    yield from (f"caveat {id_}" for id_ in answer["caveats"])
-    yield from (f"anomaly {reason}: {count}" for reason, count in answer["anomalies"].items())
-
-
-def _value(value: float | str | Mapping[str, Any]) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int | float):
-        return f"{value:,}" if isinstance(value, int) else f"{value:g}"
-    if "buckets" in value:
-        return f"{value['count']:,} in {value['sum']:g} s"
-    return " ".join(f"{name}={number:g}" for name, number in value.items())

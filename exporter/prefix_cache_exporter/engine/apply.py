@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.measures import ENGINE
@@ -132,15 +133,35 @@ def apply_page(
         PageError: where a body is not one whole page.
         UnknownChoiceError: where the version has no such dialect or name style.
     """
+    bodies = (body,) if previous is None else (body, previous)
+    read = partial(read_body, maps, version, content_type=content_type, dialect=dialect, style=style)
+    return apply_readings(version, *map(read, bodies))
+
+
+def read_body(
+    maps: MapSet,
+    version: str,
+    body: bytes,
+    *,
+    content_type: str | None = None,
+    dialect: str = "auto",
+    style: str = "auto",
+) -> Reading:
+    """Reads one body through the map of a version.
+
+    Raises:
+        PageError: where it is not one whole page.
+        UnknownChoiceError: where the version has no such dialect or name style.
+    """
     resolved = maps.resolve(version)
+    page = read_page(body, content_type, () if resolved is None else resolved.wanted)
+    if resolved is None:
+        return unknown_reading("unknown_version")
+    return Evaluator().read(select_plan(resolved, page, dialect=dialect, style=style), page)
 
-    def read(text: bytes) -> Reading:
-        page = read_page(text, content_type, () if resolved is None else resolved.wanted)
-        if resolved is None:
-            return unknown_reading("unknown_version")
-        return Evaluator().read(select_plan(resolved, page, dialect=dialect, style=style), page)
 
-    earlier, reading = (None if previous is None else read(previous)), read(body)
+def apply_readings(version: str, reading: Reading, earlier: Reading | None = None) -> Application:
+    """What a reading says by itself, or since an earlier one of the same version."""
     if earlier is None:
         return Application(version, reading, since_start(reading))
     _, snapshot = deltas(None, earlier)
