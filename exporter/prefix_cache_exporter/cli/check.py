@@ -8,8 +8,9 @@ if TYPE_CHECKING:
 
 CHECKS = (
     "serve",
-    "inventory",
+    "maps",
     "usage",
+    "inventory",
     "pack",
 )
 """Command modules with a `register_check(subparsers)`, which adds one `check …` and sets its default `run`."""
