@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .PHONY: help demo test lint fmt generate check bench e2e-vllm preview lock clean
 
 BIN := .venv/bin
-TEST_PACKAGES := prometheus prometheus-alertmanager chromium fonts-dejavu-core python3-venv
+TEST_PACKAGES := prometheus prometheus-alertmanager chromium fonts-dejavu-core python3-venv npm:nodejs,npm
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -49,8 +49,14 @@ e2e-vllm:  ## a real vLLM server on the CPU (VLLM_VERSION, RECORD=1); minutes an
 	@scripts/setup dev
 	$(BIN)/python tests/e2e_vllm/run.py
 
+preview:  ## pictures of every dashboard, drawn by Grafana's own components from a made history
+	@scripts/setup dev $(TEST_PACKAGES)
+	@dashboards/preview/setup
+	$(BIN)/python dashboards/preview/made.py
+
 lock:  ## resolve the lock files anew
 	scripts/lock
 
 clean:  ## remove what the targets made
+	rm -rf dashboards/preview/node_modules dashboards/preview/build
 	rm -rf .venv .cache build dist .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache

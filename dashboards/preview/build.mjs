@@ -11,6 +11,7 @@ await build({
   bundle: true,
   minify: true,
   format: 'iife',
+  target: 'chrome109',
   jsx: 'automatic',
   // Scenes still imports the compatibility name of a router that is now the router itself.
   alias: {

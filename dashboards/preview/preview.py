@@ -35,58 +35,59 @@ ICONS_PATH = "/public/build/img/"
 ICONS = HERE / "node_modules/@grafana/ui/dist/public/img"
 
 
-def handler(prometheus: str, dashboards: Path) -> type[http.server.BaseHTTPRequestHandler]:
+class Handler(http.server.BaseHTTPRequestHandler):
     """Serves the bundle and the dashboards, and hands queries on to Prometheus."""
 
-    folders = {"/dashboards/": dashboards, "/build/": HERE / "build", ICONS_PATH: ICONS}
+    prometheus: str
+    folders: dict[str, Path]
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            path = urllib.parse.urlsplit(self.path).path
-            if path == "/":
-                self._answer(200, "text/html", PAGE)
-            elif path.startswith("/prometheus/"):
-                self._forward(self.path.removeprefix("/prometheus"))
-            else:
-                self._file(
-                    *(folder / path.removeprefix(start) for start, folder in folders.items() if path.startswith(start))
-                )
+    def do_GET(self) -> None:
+        path = urllib.parse.urlsplit(self.path).path
+        if path == "/":
+            self._answer(200, "text/html", PAGE)
+        elif path.startswith("/prometheus/"):
+            self._forward(self.path.removeprefix("/prometheus"))
+        else:
+            found = [
+                folder / path.removeprefix(start) for start, folder in self.folders.items() if path.startswith(start)
+            ]
+            self._file(*found)
 
-        def _file(self, file: Path = HERE) -> None:
-            if file.is_file():
-                self._answer(200, TYPES.get(file.suffix, "application/octet-stream"), file.read_bytes())
-            else:
-                self._answer(404, "text/plain", b"not found")
+    def _file(self, file: Path = HERE) -> None:
+        if file.is_file():
+            self._answer(200, TYPES.get(file.suffix, "application/octet-stream"), file.read_bytes())
+        else:
+            self._answer(404, "text/plain", b"not found")
 
-        def _forward(self, path: str) -> None:
-            try:
-                with urllib.request.urlopen(prometheus + path, timeout=30) as answer:
-                    self._answer(answer.status, "application/json", answer.read())
-            except urllib.error.HTTPError as error:
-                with error:
-                    self._answer(error.code, "application/json", error.read())
+    def _forward(self, path: str) -> None:
+        try:
+            with urllib.request.urlopen(self.prometheus + path, timeout=30) as answer:
+                self._answer(answer.status, "application/json", answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                self._answer(error.code, "application/json", error.read())
 
-        def _answer(self, status: int, kind: str, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def _answer(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
-        def handle(self) -> None:
-            with contextlib.suppress(ConnectionError):  # a browser that leaves does not wait for answers
-                super().handle()
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError):  # a browser that leaves does not wait for answers
+            super().handle()
 
-        def log_message(self, *_: object) -> None:
-            """Silent: the report is the output."""
-
-    return Handler
+    def log_message(self, *_: object) -> None:
+        """Silent: the report is the output."""
 
 
 @contextlib.contextmanager
 def server(prometheus: str, dashboards: Path) -> Iterator[str]:
     """The address of a running preview."""
-    web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler(prometheus.rstrip("/"), dashboards))
+    folders = {"/dashboards/": dashboards, "/build/": HERE / "build", ICONS_PATH: ICONS}
+    handler = type("Serving", (Handler,), {"prometheus": prometheus.rstrip("/"), "folders": folders})
+    web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=web.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{web.server_address[1]}"
@@ -103,12 +104,12 @@ def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def draw(page: Any, address: str, dashboard: Path, asked: dict[str, str]) -> dict[str, Any]:
+def draw(page: Any, address: str, dashboard: Path, asked: dict[str, str], width: int = WIDTH) -> dict[str, Any]:
     """Draws one dashboard and returns what each panel drew, by panel id."""
     query = urllib.parse.urlencode({"dashboard": dashboard.name, **asked})
     content = json.loads(dashboard.read_text())
     bottom = max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in panels(content))
-    page.set_viewport_size({"width": WIDTH, "height": 160 + bottom * 38})
+    page.set_viewport_size({"width": width, "height": 160 + bottom * 38})
     page.goto(f"{address}/?{query}")
     wanted = [panel["id"] for panel in panels(content)]
     script = "ids => document.body.dataset.failed || ids.every(id => window.drawn[id])"
@@ -129,7 +130,8 @@ def report(name: str, content: dict[str, Any], result: dict[str, Any]) -> list[s
     for panel in panels(content):
         drawn = result["drawn"].get(str(panel["id"]))
         series = drawn["series"] if drawn else 0
-        print(f"{name}\t{panel['id']}\t{panel['type']}\t{series}\t{panel['title']}")
+        said = "" if series or not drawn else drawn.get("message", "")
+        print(name, panel["id"], panel["type"], series, panel["title"], said, sep="\t")
         # A list of what is wrong may be empty, and says so.
         if panel.get("targets") and not series and "Empty is good" not in panel["description"]:
             wrong.append(f"{name}: panel {panel['id']} ({panel['title']}) drew nothing")
@@ -143,6 +145,7 @@ def main() -> int:
     parser.add_argument("--dashboards", type=Path, default=HERE.parent)
     parser.add_argument("--out", type=Path, default=HERE / "build" / "pictures")
     parser.add_argument("--theme", choices=("light", "dark"), default="light")
+    parser.add_argument("--width", type=int, default=WIDTH, help="of the page, in pixels")
     parser.add_argument("--from", dest="start", default="")
     parser.add_argument("--to", dest="end", default="")
     parser.add_argument("--var", action="append", default=[], metavar="NAME=VALUE")
@@ -159,7 +162,7 @@ def main() -> int:
         page = browser.new_page()
         page.on("pageerror", lambda error: print(f"page error: {error}", file=sys.stderr))
         for file in files:
-            result = draw(page, address, file, asked)
+            result = draw(page, address, file, asked, arguments.width)
             page.screenshot(path=arguments.out / f"{file.stem}.png", full_page=True)
             wrong += report(file.stem, json.loads(file.read_text()), result)
         browser.close()

@@ -180,7 +180,7 @@ def _block(name: str, kind: str, found: Iterator[Line], start: float) -> str:
     for line in found:
         text = ",".join(f'{label}="{value}"' for label, value in line.labels.items())
         head = f"{line.name}{{{text}}} "
-        rows += [f"{head}{value:.9g}{stamp}" for at, stamp in stamps if (value := line.at(at)) is not None]
+        rows += [f"{head}{value:.13g}{stamp}" for at, stamp in stamps if (value := line.at(at)) is not None]
     return "".join(rows)
 
 
@@ -256,12 +256,13 @@ def _cached(labels: Mapping[str, str]) -> Callable[[float], float]:
     """Those of them that were cached."""
     seen = _traffic(labels)
     key = (labels.get("template", ""), labels.get("template_revision", ""))
+    least = {"globex": 0.85, "": 0.7}.get(labels.get("namespace", "acme"), 1.0)
     steps = [(RELEASE + at, share) for at, share in WARMING] if key[1] == "r42" else [(0, REVISIONS[key])]
     ends = [*(at for at, _ in steps[1:]), math.inf]
 
     def cached(at: float) -> float:
         parts = zip(steps, ends, strict=True)
-        return sum(share * (seen(min(at, end)) - seen(begin)) for (begin, share), end in parts if at > begin)
+        return sum(least * share * (seen(min(at, end)) - seen(begin)) for (begin, share), end in parts if at > begin)
 
     return cached
 
@@ -306,6 +307,7 @@ def _amount(
 def _histogram(family: Family, labels: Mapping[str, str]) -> Iterator[Line]:
     median, bounds = _HISTOGRAMS[family.id]
     median *= 4 if labels.get("cache_state") == "miss" else 1
+    median *= 0.8 if labels.get("template_revision") == "r42" else 1
     median *= 2.5 if labels.get("prompt_band") == "2048-8192" else 1
     seen = _traffic(labels)
     each = 2e-4 if family.plane == "usage" else 6e-4

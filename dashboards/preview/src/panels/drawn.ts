@@ -2,6 +2,7 @@
 export interface Drawn {
   kind: string;
   series: number;
+  /** What stands in the panel where nothing was drawn. */
   message?: string;
 }
 

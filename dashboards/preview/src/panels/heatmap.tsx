@@ -16,7 +16,7 @@ export function HeatmapPanel({ id, data, width, height, fieldConfig, timeRange, 
   const canvas = useRef<HTMLCanvasElement>(null);
   const cells = read(data.series);
   const filled = cells.counts.flat().filter((count) => count > 0).length;
-  note(id, 'heatmap', filled ? cells.bounds.length : 0);
+  note(id, 'heatmap', filled ? cells.bounds.length : 0, fieldConfig.defaults.noValue);
   useEffect(() => {
     if (canvas.current && filled) {
       draw(canvas.current, cells, [timeRange.from.valueOf(), timeRange.to.valueOf()], timeZone);

@@ -10,7 +10,7 @@ interface Options {
 export function TimeSeriesPanel({ id, data, width, height, timeRange, timeZone, options, fieldConfig }: PanelProps<Options>) {
   const frames = data.series.filter((frame) => frame.fields.some(hasNumbers));
   const series = frames.flatMap((frame) => frame.fields.filter(hasNumbers)).length;
-  note(id, 'timeseries', series);
+  note(id, 'timeseries', series, fieldConfig.defaults.noValue);
   if (!series) {
     return <Empty text={fieldConfig.defaults.noValue} />;
   }

@@ -40,7 +40,9 @@ function panelOf(kind: string, draw: Draw) {
         timeZone,
       });
     const values = read();
-    const real = values.filter((value) => Number.isFinite(value.display.numeric));
+    // Without data there is one value all the same: the words that stand for it.
+    const empty = !data.series.some((frame) => frame.length);
+    const real = values.filter((value) => !empty && Number.isFinite(value.display.numeric));
     note(id, kind, real.length, values.map((value) => value.display.text).join(' '));
     if (!values.length) {
       return <Empty text={fieldConfig.defaults.noValue} />;

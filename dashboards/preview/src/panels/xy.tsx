@@ -24,7 +24,7 @@ interface Curve {
 export function XYPanel({ id, data, width, height, options, fieldConfig }: PanelProps<{ series: Mapped[] }>) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const curves = options.series.map((one) => curve(data.series, one)).filter((one): one is Curve => Boolean(one?.points.length));
-  note(id, 'xychart', curves.length);
+  note(id, 'xychart', curves.length, fieldConfig.defaults.noValue);
   useEffect(() => {
     if (canvas.current && curves.length) {
       draw(canvas.current, curves);

@@ -77,7 +77,11 @@ def _lines(reader: Reader) -> tuple[Cell, ...]:
         Line(reader.rate("usage", "prompt_tokens", _BY), "usage: {{template}} {{template_revision}} ({{model}})"),
     )
     about = "Prompt tokens per second, the denominators of both planes. They see the same requests: never add them."
-    return (*cells, Cell(panel, 12, 8), Cell(panels.over_time("Prompt tokens", traffic, about, unit="tokens/s"), 12, 8))
+    return (
+        *cells,
+        Cell(panel, 12, 10),
+        Cell(panels.over_time("Prompt tokens", traffic, about, unit="tokens/s"), 12, 10),
+    )
 
 
 def _revisions(reader: Reader) -> Visual:
@@ -98,17 +102,17 @@ def _revisions(reader: Reader) -> Visual:
             unit="timestamp",
         ),
         Column("Engine hit", reader.sides("engine_population_hit", keys, window).quotient, unit="ratio"),
-        Column("Engine tokens", reader.rate("engine", "prompt_tokens", keys, window), unit="tokens/s"),
+        Column("Engine in", reader.rate("engine", "prompt_tokens", keys, window), unit="tokens/s"),
         Column("Expected", grouped(reader.derived("engine_population_hit", "ratio_expected")), unit="ratio"),
         Column("Usage hit", reader.sides("usage_population_hit", keys, window).quotient, unit="ratio"),
-        Column("Usage tokens", reader.rate("usage", "prompt_tokens", keys, window), unit="tokens/s"),
-        Column("Effectiveness", reader.sides("usage_eligible_prefix", keys, window).quotient, unit="ratio"),
-        Column("Eligible tokens", reader.rate("usage", "eligible_tokens", keys, window), unit="tokens/s"),
+        Column("Usage in", reader.rate("usage", "prompt_tokens", keys, window), unit="tokens/s"),
+        Column("Effective", reader.sides("usage_eligible_prefix", keys, window).quotient, unit="ratio"),
+        Column("Eligible", reader.rate("usage", "eligible_tokens", keys, window), unit="tokens/s"),
     )
     about = (
         f"Template revisions with traffic, over the last {window}. Engine and usage hit: cached over all prompt tokens "
         "of each plane (in the denominator: every prompt token whose cached share is known; not in it: those of which "
-        "it cannot be known). Effectiveness: cached over eligible prefix tokens (not in it: tokens that nobody could "
+        "it cannot be known). Effective: cached over eligible prefix tokens (not in it: tokens that nobody could "
         "have reused). The denominator stands beside each. Expected: what the engine's ratio should be once warm."
     )
     return panels.table("Revisions side by side", columns, about, sort="First traffic")
@@ -119,7 +123,7 @@ def _alerts() -> Visual:
         {"critical": ("critical", BAD), "warning": ("warning", WARN), "info": ("info", "text")}
     )
     columns = (
-        Column("Alert", label="alertname", width=280),
+        Column("Alert", label="alertname", width=340),
         Column("Severity", label="severity", width=90, mappings=(severities,)),
         Column("Template", label="template"),
         Column("Revision", label="template_revision"),

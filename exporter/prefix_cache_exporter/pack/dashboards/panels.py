@@ -80,7 +80,7 @@ def tile(
         "justifyMode": "auto",
         "orientation": orientation,
         "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
-        "text": {"titleSize": 14, "valueSize": 26},
+        "text": {"titleSize": 13, "valueSize": 22},
         "textMode": "value_and_name" if len(lines) > 1 else "auto",
         "wideLayout": False,
     }

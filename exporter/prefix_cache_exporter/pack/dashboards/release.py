@@ -149,7 +149,7 @@ def _cold_tiles(names: Names, plane: str, id_: str) -> Cell:
     measured = f"count_over_time(({cold})[{memory}:{interval}]) * {queries.number(interval.seconds)}"
     lines = (
         Line(quotient, "ratio now", "ratio"),
-        Line(expected, "expected once warm", "ratio"),
+        Line(expected, "expected", "ratio"),
         Line(f"max({releases.cold_window(names)}{{{_NARROW},{NEW}}})", "cold predicted"),
         # A revision that was never cold was cold for 0 seconds; one without traffic was not seen at all.
         Line(f"{measured} or ({quotient}) * 0", "cold measured"),
@@ -205,7 +205,7 @@ def _latency(names: Names) -> tuple[Cell, ...]:
         return f"histogram_quantile({share}, {seen('_bucket', ('le', *by))}) and ({seen('_count')} > 0)"
 
     columns = (
-        Column("Prompt tokens", label="prompt_band"),
+        Column("Tokens", label="prompt_band"),
         Column("Revision", label="template_revision"),
         Column("Mean", queries.ratio(seen("_sum"), seen("_count")), unit="seconds"),
         Column("P50", quantile(0.5), unit="seconds"),

@@ -150,8 +150,8 @@ def _latency(reader: Reader) -> tuple[Cell, ...]:
     by = ("prompt_band", "cache_state")
     count = summed(by, reader.recorded(reader.names.rate(ttft, window, part="_count", kept=by)))
     columns = (
-        Column("Tokens", label="prompt_band"),
-        Column("Cache", label="cache_state"),
+        Column("Tokens", label="prompt_band", width=90),
+        Column("Cache", label="cache_state", width=60),
         Column("P50", reader.quantile(0.5, ttft, by, window=window), unit="seconds"),
         Column("P95", reader.quantile(0.95, ttft, by, window=window), unit="seconds"),
         Column("Requests", f"{count} * {queries.number(window.seconds)} > 0", unit="whole"),

@@ -11,10 +11,10 @@ from .panels import BAD, GOOD, WARN
 def state_words() -> dict[str, tuple[str, str]]:
     """States of a metric map."""
     return {
-        "verified": ("verified: page and map agree, and this release was read", GOOD),
-        "unverified": ("unverified: page and map agree, but nobody has read this release", WARN),
+        "verified": ("verified: page and map agree", GOOD),
+        "unverified": ("unverified: they agree, but nobody has read this release", WARN),
         "mismatch": ("mismatch: the page contradicts the map", BAD),
-        "unknown": ("unknown: no version, or none that a map speaks of", BAD),
+        "unknown": ("unknown: no version, or no map for it", BAD),
     }
 
 
