@@ -74,7 +74,8 @@ def test_the_last_ids_are_remembered_and_memory_is_bounded(batches, bound):
             parts = stored(memory, parts)
             last = order[-bound:]
             assert not any(memory.add(one) for one in last)
-            assert len(memory._hashes) + len(memory._known) <= bound + 3 * 4
+            assert len(memory._young) + len(memory._old) <= 2 * (bound + 4 + 12)
+            assert len(memory._known) <= bound + 3 * 4
             assert sum(len(content) for content in parts.values()) <= 12 * (bound + 4 * 4)
             if number % 3 == 2:
                 memory = Durable(bound, saved=parts)

@@ -19,7 +19,7 @@ _KIND = "ids"
 
 
 class Durable:
-    """Remembers the last `bound` ids, or up to three segments more.
+    """Remembers the last `bound` ids, or up to twice as many; stores them, or up to three segments more.
 
     Args:
         bound: how many.
@@ -37,7 +37,9 @@ class Durable:
         self._known = {one for some in self._earlier.values() for one in some}
         self._number = max(self._earlier, default=0) + 1
         self._earlier = dict(sorted(self._earlier.items()))
-        self._hashes: set[int] = set()
+        # Two generations: whole sets are let go instead of one hash at a time, which would cost as much as adding it.
+        self._young: set[int] = set()
+        self._old: set[int] = set()
         self._segments: dict[int, list[str]] = {self._number: []}
         self._changed: set[int] = set()
 
@@ -49,29 +51,32 @@ class Durable:
     def add(self, one: str) -> bool:
         """Remembers an id; whether it is new."""
         number = hash(one)
-        if number in self._hashes or (self._known and self._digest(one.encode()).digest() in self._known):
+        if number in self._young or number in self._old:
             return False
-        self._hashes.add(number)
+        if self._known and self._digest(one.encode()).digest() in self._known:
+            return False
+        self._young.add(number)
         self._append([one])
         return True
 
     def add_all(self, ids: Sequence[str]) -> bool:
         """Remembers ids that are all new and all different, or none of them; whether they were."""
         several = set(map(hash, ids))
-        if len(several) < len(ids) or not several.isdisjoint(self._hashes):
+        if len(several) < len(ids) or not several.isdisjoint(self._young) or not several.isdisjoint(self._old):
             return False
         if self._known:
             digest = self._digest
             if not self._known.isdisjoint([digest(one.encode()).digest() for one in ids]):
                 return False
-        self._hashes |= several
+        self._young |= several
         self._append(ids)
         return True
 
     def drop(self, ids: Sequence[str]) -> None:
         """Forgets ids that were added last."""
         left = set(ids)
-        self._hashes.difference_update(map(hash, left))
+        for generation in (self._young, self._old):
+            generation.difference_update(map(hash, left))
         for number in sorted(self._segments, reverse=True):
             if not left:
                 break
@@ -104,15 +109,16 @@ class Durable:
     def _turn(self) -> None:
         self._number += 1
         self._segments[self._number] = []
-        while len(self._known) + len(self._hashes) > self._bound + _SEGMENT:
-            if self._earlier:
-                oldest = next(iter(self._earlier))
-                self._known.difference_update(self._earlier.pop(oldest))
-            else:
-                oldest = next(iter(self._segments))
-                if oldest == self._number:
-                    return
-                self._hashes.difference_update(map(hash, self._segments.pop(oldest)))
+        if len(self._young) >= self._bound:
+            self._old, self._young = self._young, set()
+        stored = sum(map(len, self._earlier.values())) + sum(map(len, self._segments.values()))
+        while True:
+            oldest = next(iter(self._earlier or self._segments))
+            stored -= len(self._earlier.get(oldest, ())) + len(self._segments.get(oldest, ()))
+            if stored < self._bound:
+                return
+            self._known.difference_update(self._earlier.pop(oldest, ()))
+            self._segments.pop(oldest, None)
             self._changed.add(oldest)
 
 
