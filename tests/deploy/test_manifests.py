@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from kubernetes_validate import validate
 
 from prefix_cache_exporter.config import load_config
+from prefix_cache_exporter.pack.settings import default_settings
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "deploy" / "manifests"
@@ -159,6 +160,30 @@ def test_the_configuration_names_only_folders_that_are_mounted() -> None:
     named += [source.release.file for source in (*config.engines, *config.usage) if source.release is not None]
     assert len(named) == 4
     assert all(str(path).startswith(mounts) for path in named)
+
+
+def test_the_job_is_the_one_that_rules_and_dashboards_look_for() -> None:
+    (monitor,) = of_kind("PodMonitor")
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert [rule["replacement"] for rule in endpoint["relabelings"] if rule["targetLabel"] == "job"] == [
+        default_settings().job
+    ]
+
+
+def test_prometheus_may_come_in_and_only_name_lookups_go_out() -> None:
+    (policy,) = of_kind("NetworkPolicy")
+    spec = policy["spec"]
+    assert sorted(spec["policyTypes"]) == ["Egress", "Ingress"]
+    assert spec["podSelector"]["matchLabels"].items() <= pod()["metadata"]["labels"].items()
+    (scrapers,) = [rule for rule in spec["ingress"] if rule["ports"][0]["port"] == sidecar()["ports"][0]["name"]]
+    assert "namespaceSelector" in scrapers["from"][0]
+    assert {port["port"] for rule in spec["egress"] for port in rule["ports"]} == {53}
+
+
+def test_a_server_without_a_name_in_passwd_has_a_home_that_it_may_write_to() -> None:
+    (server,) = pod()["spec"]["containers"]
+    (home,) = [entry["value"] for entry in server["env"] if entry["name"] == "HOME"]
+    assert [mount for mount in server["volumeMounts"] if mount["mountPath"] == home and not mount.get("readOnly")]
 
 
 def test_the_podmonitor_scrapes_the_port_that_the_exporter_listens_on() -> None:

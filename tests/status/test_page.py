@@ -105,6 +105,12 @@ def test_a_fresh_exporter_says_that_it_has_nothing_yet() -> None:
     assert '<a href="/metrics">Metrics</a>' in html
 
 
+def test_how_often_a_write_is_read_is_no_percentage() -> None:
+    world = World()
+    world.add("a", usage_cached_prompt_tokens=592, usage_written_prompt_tokens=100)
+    assert '<div class="value">5.92</div><div class="sides">592 / 100 tokens</div>' in world.html()
+
+
 def test_a_source_without_numbers_says_so() -> None:
     world = World()
     world.engine("a")

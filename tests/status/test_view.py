@@ -97,11 +97,13 @@ def test_losses_stand_by_reason() -> None:
     change = Change()
     change.add(measures.USAGE["lost_lines"], {"source": "gw", "reason": "too_long"}, 3)
     change.add(measures.USAGE["quarantined_records"], {"source": "gw", "reason": "negative"}, 0)
+    change.add(measures.USAGE["unpriced_requests"], {"source": "gw", "reason": "model_unknown"}, 7)
     world.recorder.apply(change)
     world.recorder.commit()
     world.log("gw", readable=False)
     view = views(world)["gw"]
     assert ("Lines lost", "3 too_long") in view.facts
+    assert ("Requests without a price", "7 model_unknown") in view.facts
     assert "Records quarantined" not in dict(view.facts)
     assert view.tone == "bad"
 

@@ -29,6 +29,8 @@ POLICY = (
 """The Content-Security-Policy that the page is served with: its own style and nothing else."""
 
 _PERCENT = "{:.1%}"
+_TIMES = {"usage_write_back": "{:,.2f}"}
+"""Ratios that are no part of a whole: how many times over."""
 _UNITS = {"currency": ""}
 
 
@@ -119,15 +121,18 @@ def _row(view: RatioView, titles: Sequence[str]) -> Element:
     return tag(
         "tr",
         tag("td", ratio.title, what, class_="ratio", title=f"Not in the denominator: {ratio.left_out}."),
-        tag("td", *_quotient(view.recent, view.unit), data_title=titles[1]),
-        tag("td", *_quotient(view.total, view.unit), data_title=titles[2]),
+        tag("td", *_quotient(view.recent, view), data_title=titles[1]),
+        tag("td", *_quotient(view.total, view), data_title=titles[2]),
         tag("td", sparkline(view.spark, f"{ratio.title} by minute"), data_title=titles[3]),
     )
 
 
-def _quotient(quotient: Quotient, unit: str) -> tuple[Element, Element]:
-    value = quotient.value
-    shown = _PERCENT.format(value) if value is not None else "not known" if quotient.unknown else "no traffic"
+def _quotient(quotient: Quotient, view: RatioView) -> tuple[Element, Element]:
+    value, unit = quotient.value, view.unit
+    if value is None:
+        shown = "not known" if quotient.unknown else "no traffic"
+    else:
+        shown = _TIMES.get(view.ratio.id, _PERCENT).format(value)
     sides = f"{_amount(quotient.numerator, unit)} / {_amount(quotient.denominator, unit)} {_UNITS.get(unit, unit)}"
     return tag("div", shown, class_="value"), tag("div", sides, class_="sides")
 

@@ -158,7 +158,9 @@ def _usage(view: SourceView, gauges: _Gauges, total: Totals, now: float) -> None
     if not readable:
         return
     view.planes.append("usage")
-    view.state.append(Note("log readable", "good") if readable[0][1] else Note("log not readable", "bad"))
+    view.state.append(
+        Note("log readable", "good") if readable[0][1] else Note("log not readable, or no file there", "bad")
+    )
     last, unread = (
         _first(gauges, "log_last_record_timestamp_seconds", "usage"),
         _first(gauges, "log_unread_bytes", "usage"),
@@ -166,7 +168,7 @@ def _usage(view: SourceView, gauges: _Gauges, total: Totals, now: float) -> None
     view.facts.append(("Last record", f"{ago(now - last)} ago" if last else "none yet"))
     if unread is not None:
         view.facts.append(("Log lag", f"{unread:,.0f} bytes unread"))
-    for id_, title in (("lost_lines", "Lines lost"), ("quarantined_records", "Records quarantined")):
+    for id_, title in _BY_REASON.items():
         family = measures.USAGE[id_].name
         amounts = {key[2]: amount for key, amount in total.items() if _is(key, family, view.name) and amount}
         if amounts:
@@ -218,6 +220,11 @@ def _name(id_: str, plane: str = "engine") -> str:
     return (measures.ENGINE if plane == "engine" else measures.USAGE)[id_].name
 
 
+_BY_REASON = {
+    "lost_lines": "Lines lost",
+    "quarantined_records": "Records quarantined",
+    "unpriced_requests": "Requests without a price",
+}
 _INFO = {
     "engine_version": "Engine version",
     "metric_map": "Metric map",
