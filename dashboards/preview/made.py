@@ -29,7 +29,7 @@ def moment(seconds: float) -> str:
 
 def main() -> int:
     start = float((int(time.time()) - fleet_data.END - 3600) // 3600 * 3600)
-    span = ["--from", moment(start + WARM), "--to", moment(start + fleet_data.BUSY)]
+    span = ["--from", moment(start + WARM), "--to", moment(start + fleet_data.BUSY - fleet_data.STEP)]
     with tempfile.TemporaryDirectory() as folder:
         rules = sorted((ROOT / "alerts").glob("*.rules.yaml"))
         data = tsdb.made(Path(folder), fleet_data.openmetrics(start), rules, start, start + fleet_data.END)

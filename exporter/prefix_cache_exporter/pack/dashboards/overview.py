@@ -115,7 +115,7 @@ def _revisions(reader: Reader) -> Visual:
         "it cannot be known). Effective: cached over eligible prefix tokens (not in it: tokens that nobody could "
         "have reused). The denominator stands beside each. Expected: what the engine's ratio should be once warm."
     )
-    return panels.table("Revisions side by side", columns, about, sort="First traffic")
+    return panels.table("Revisions side by side", columns, about, sort=("First traffic",))
 
 
 def _alerts() -> Visual:
@@ -123,7 +123,7 @@ def _alerts() -> Visual:
         {"critical": ("critical", BAD), "warning": ("warning", WARN), "info": ("info", "text")}
     )
     columns = (
-        Column("Alert", label="alertname", width=340),
+        Column("Alert", label="alertname", width=370),
         Column("Severity", label="severity", width=90, mappings=(severities,)),
         Column("Template", label="template"),
         Column("Revision", label="template_revision"),

@@ -186,9 +186,12 @@ class Column:
 
 
 def table(
-    title: str, columns: Sequence[Column], about: str, *, sort: str | None = None, empty: str = NO_TRAFFIC
+    title: str, columns: Sequence[Column], about: str, *, sort: Sequence[str] = (), empty: str = NO_TRAFFIC
 ) -> Visual:
-    """A table of now: rows are the label sets that its queries share; `empty` stands where there is none."""
+    """A table of now: rows are the label sets that its queries share; `empty` stands where there is none.
+
+    Rows are sorted by the columns in `sort`: numbers from the largest down, labels from A to Z.
+    """
     values = [column for column in columns if column.expr is not None]
     targets = [
         Query(expr=column.expr, refId=_ref(place), instant=True, format="table", legendFormat="__auto")
@@ -211,7 +214,8 @@ def table(
     ]
     options: dict[str, Any] = {"cellHeight": "sm", "showHeader": True}
     if sort:
-        options["sortBy"] = [{"displayName": sort, "desc": True}]
+        numbers = {column.title for column in values}
+        options["sortBy"] = [{"displayName": name, "desc": name in numbers} for name in sort]
     custom = {"align": "auto", "cellOptions": {"type": "auto"}, "inspect": False, "minWidth": 60}
     defaults = {"unit": UNITS["count"], "noValue": empty, "custom": custom}
     overrides = [_cell(column) for column in columns]

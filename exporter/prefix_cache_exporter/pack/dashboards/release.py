@@ -226,7 +226,7 @@ def _latency(names: Names) -> tuple[Cell, ...]:
     )
     lines = (Line(mean, "{{prompt_band}} tokens, {{template_revision}}"),)
     return (
-        Cell(panels.table("Time to first token, before and after", columns, about), 12, 8),
+        Cell(panels.table("Time to first token, before and after", columns, about, sort=("Tokens", "Revision")), 12, 8),
         Cell(panels.over_time("Mean time to first token by band", lines, about_mean, unit="seconds"), 12, 8),
     )
 

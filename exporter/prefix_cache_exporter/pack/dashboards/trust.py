@@ -68,7 +68,7 @@ def _now(reader: Reader) -> tuple[Cell, ...]:
     )
     return (
         Cell(panels.judged(tile, "A", ((None, GOOD), (0.01, WARN), (0.1, BAD))), 8, 8),
-        Cell(panels.table("Namespaces", columns, about, sort="Prompt tokens"), 16, 8),
+        Cell(panels.table("Namespaces", columns, about, sort=("Prompt tokens",)), 16, 8),
     )
 
 

@@ -171,7 +171,7 @@ def _latency(reader: Reader) -> tuple[Cell, ...]:
         "report a time to first token; not in it: those that do not)."
     )
     return (
-        Cell(panels.table("Time to first token", columns, about), 8, 9),
+        Cell(panels.table("Time to first token", columns, about, sort=("Tokens", "Cache")), 8, 9),
         Cell(
             panels.over_time(
                 "Mean time to first token",
