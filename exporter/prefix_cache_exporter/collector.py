@@ -15,10 +15,14 @@ from prometheus_client.core import (
 from .recorder import Exposed, bound_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .measures import Family
     from .recorder import Recorder
+
+
+_ORIGINS = 3
+"""Origins that HELP names; more than so many releases side by side are not worth a longer line."""
 
 
 class LedgerCollector:
@@ -29,24 +33,33 @@ class LedgerCollector:
 
     def collect(self) -> Iterator[Metric]:
         """Yields the families of one snapshot in the catalogue's order."""
+        origins = self._recorder.origins()
         for family, rows in groupby(self._recorder.exposed(), key=lambda row: row.family):
-            yield _metric(family, rows)
+            yield _metric(family, rows, _help(family, origins.get(family.name, ())))
         self._recorder.note_scrape()
 
 
-def _metric(family: Family, rows: Iterable[Exposed]) -> Metric:
+def _help(family: Family, origins: Sequence[str]) -> str:
+    """What a family is, and what its sources make it of: several releases side by side may differ."""
+    if not origins:
+        return family.help
+    more = f", and {len(origins) - _ORIGINS} more" if len(origins) > _ORIGINS else ""
+    return f"{family.help} From {', '.join(origins[:_ORIGINS])}{more}."
+
+
+def _metric(family: Family, rows: Iterable[Exposed], help_: str) -> Metric:
     metric: CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
     match family.kind:
         case "counter":
-            metric = CounterMetricFamily(family.name, family.help, labels=family.labels)
+            metric = CounterMetricFamily(family.name, help_, labels=family.labels)
             for row in rows:
                 metric.add_metric(row.values, row.parts[""] / family.scale if family.scale > 1 else row.parts[""])
         case "histogram":
-            metric = HistogramMetricFamily(family.name, family.help, labels=family.labels)
+            metric = HistogramMetricFamily(family.name, help_, labels=family.labels)
             for row in rows:
                 metric.add_metric(row.values, _buckets(row), row.parts.get("sum", 0))
         case _:
-            metric = GaugeMetricFamily(family.name, family.help, labels=family.labels)
+            metric = GaugeMetricFamily(family.name, help_, labels=family.labels)
             for row in rows:
                 metric.add_metric(row.values, row.parts[""])
     return metric

@@ -88,6 +88,7 @@ class Recorder:
         self._pending: dict[tuple[str, str], Payload] = {}
         self._shown: dict[Key, Parts] = {key: dict(one.parts) for key, one in self._ledger.series.items()}
         self._gauges: dict[Key, float] = {}
+        self._origins: dict[str, dict[str, str]] = {}
         self._last_scrape = clock()
         self._writes = self._failures = 0
         self._last_write: float | None = None
@@ -153,6 +154,19 @@ class Recorder:
             ]
             for key in gone:
                 del self._gauges[key]
+
+    def set_origins(self, source: str, origins: Mapping[str, str]) -> None:
+        """Says what a source makes its families of, by family name: HELP tells it."""
+        with self._lock:
+            for known in self._origins.values():
+                known.pop(source, None)
+            for name, origin in origins.items():
+                self._origins.setdefault(name, {})[source] = origin
+
+    def origins(self) -> dict[str, list[str]]:
+        """What families are made of, by name: each origin once, whichever sources have it."""
+        with self._lock:
+            return {name: sorted(set(by_source.values())) for name, by_source in self._origins.items()}
 
     def releases(self) -> list[tuple[tuple[str, ...], Release]]:
         """Releases in use: `(source, provider, model, template, template_revision)` and when they were."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.recorder import Recorder
 
     from .deltas import Delta
+    from .plan import Plan
     from .reading import EngineKey, Reading
 
 _Row = tuple[dict[str, str], float]
@@ -39,6 +40,7 @@ class Levels:
         self._source, self._recorder = source, recorder
         self._scope = {"source": source.name}
         self._active: dict[str, float] = {}
+        self._plan: Plan | None = None
 
     def set_up(self, up: bool, duration: float) -> None:
         """Whether the last poll gave a page, and how long it took in seconds."""
@@ -52,6 +54,9 @@ class Levels:
     def publish(self, reading: Reading, delta: Delta, now: float) -> None:
         """Shows what a page says; `now` in monotonic seconds."""
         replace, scope = self._recorder.replace_gauges, self._scope
+        if reading.usable and reading.plan is not self._plan:
+            self._plan = reading.plan
+            self._recorder.set_origins(self._source.name, _origins(reading.plan))
         for family in catalogue.GAUGES:
             replace(family, scope, self._gauge(reading, family.id, family.labels[len(catalogue.ENGINE) :]))
         replace(ENGINE["info"], scope, self._info(reading))
@@ -100,6 +105,18 @@ class Levels:
         self._active.update(dict.fromkeys(delta.caveats, now))
         self._active = {id_: at for id_, at in self._active.items() if now - at <= self._source.stale_seconds}
         return list(self._active)
+
+
+def _origins(plan: Plan | None) -> dict[str, str]:
+    """By family name, the page's families that a plan makes it of, and the map that says so."""
+    if plan is None:
+        return {}
+    families = {**plan.families, "excluded_prompt_tokens": plan.families.get("prompt_tokens", ())}
+    return {
+        ENGINE[measure].name: f"{' + '.join(sources)} ({plan.version.name})"
+        for measure, sources in families.items()
+        if sources and measure in ENGINE
+    }
 
 
 def _name(names: Mapping[str, str]) -> str:
