@@ -88,7 +88,7 @@ def test_standard_input_gzip_and_arrays(tmp_path, capsys, monkeypatch):
     ("arguments", "code", "message"),
     [
         (["--format", "nope", "x"], 2, "error: no usage map is called 'nope'"),
-        (["--format", "openai.chat", "missing.jsonl"], 1, "error: missing.jsonl: [Errno 2]"),
+        (["--format", "openai.chat", "missing.jsonl"], 1, "error: missing.jsonl: No such file or directory"),
         (["--format", "openai.chat", "--map", "missing.yaml", "x"], 2, "error: missing.yaml: file: got no such file"),
     ],
 )
@@ -126,12 +126,15 @@ def test_a_log_is_checked_line_by_line(log, capsys):
     )
     assert main(["check", "log", "openai.chat", file]) == 1
     assert capsys.readouterr().out.splitlines() == [
-        f"{file}: record 2: lost, a line is JSON",
-        f"{file}: record 3: a success without token counts at $.usage",
-        f"{file}: record 4: sum_ne_total",
-        f"{file}: record 5: quarantined, input_not_a_number",
-        f"{file}: record 6: no input tokens at prompt_tokens",
-        f"{file}: 1 anomaly, 1 duplicate, 1 lost: not_json, 1 ok, 1 partial, 1 quarantined, 2 usage_missing",
+        f"{file}: line 2: lost, got text, expected one JSON object",
+        f"{file}: line 4: the total is not input and output",
+        f"{file}: line 5: quarantined, no number for input at prompt_tokens",
+        f"{file}: line 6: no input tokens at prompt_tokens",
+        f"{file}: line 3: a success without token counts at $.usage",
+        (
+            f"{file}: 1 anomaly, 1 duplicate, 1 lost: not_json, 1 ok, 1 partial, "
+            "1 quarantined: input_not_a_number, 2 usage_missing"
+        ),
     ]
 
 

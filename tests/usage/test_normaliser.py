@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from prefix_cache_exporter.usage.intake import Intake
@@ -111,7 +113,7 @@ def test_decoded_items_go_the_same_way():
 def test_gathering_a_format_without_plain_lines_gives_outcomes():
     groups, found = Intake(get_map("vllm.chat.stream")).gather([encode(LINE), b"x"], 0.0)
     assert groups == []
-    assert found == [Skipped("lost", "not_json", "a line is JSON")]
+    assert found == [Skipped("lost", "not_json", "got text, expected one JSON object")]
 
 
 def test_gathered_lines_share_what_they_have_in_common():
@@ -202,3 +204,21 @@ def test_a_page_with_nothing_in_it_holds_no_request(name, line):
 def test_a_byte_order_mark_within_a_log_is_no_part_of_its_line():
     (record,) = Intake(get_map("openai.chat")).take([b'\xef\xbb\xbf{"usage": {"prompt_tokens": 5}}'], 0.0)
     assert record.total_input_tokens == 5
+
+
+def test_values_behind_one_another_on_a_line_are_each_read():
+    usage = {"prompt_tokens": 5, "completion_tokens": 1}
+    one, two = (json.dumps({"id": name, "usage": usage}) for name in "ab")
+    for line in (one + two, f"{one}, {two},", f"{one} \t{two}"):
+        assert [record.id for record in settled("openai.chat", line)] == ["a", "b"]
+    assert outcomes("openai.chat", one + "rest")[0].reason == "not_json"
+
+
+def test_lines_are_taken_out_of_dockers_own():
+    inner = json.dumps({"id": "a", "usage": {"prompt_tokens": 5, "completion_tokens": 1}})
+    (record,) = settled("openai.chat", {"log": inner + "\n", "stream": "stdout", "time": "2026-03-02T19:59:00Z"})
+    assert (record.id, record.total_input_tokens) == ("a", 5)
+    (lost,) = outcomes("openai.chat", {"log": "started\n", "stream": "stderr", "time": "2026-03-02T19:59:00Z"})
+    assert (lost.reason, lost.detail) == ("not_an_object", "got text, expected an object")
+    (own,) = settled("openai.chat", {"log": "x", "stream": True, "usage": {"prompt_tokens": 5}})
+    assert own.total_input_tokens == 5

@@ -87,7 +87,7 @@ def _map_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def _normalise(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.usage.record import Quarantined, Skipped, UsageRecord, as_json  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.record import UsageRecord, as_json  # noqa: PLC0415  # slow
 
     usage_map = _map_for(args)
     if usage_map is None:
@@ -96,19 +96,16 @@ def _normalise(args: argparse.Namespace) -> int:
     records: list[UsageRecord] = []
     try:
         for _, outcome in _outcomes(args, usage_map):
-            if isinstance(outcome, UsageRecord):
-                if args.json:
-                    print(json.dumps(as_json(outcome), ensure_ascii=False))
-                else:
-                    records.append(outcome)
-            elif isinstance(outcome, Quarantined):
-                dropped[f"quarantined: {outcome.reason}"] += 1
-            elif isinstance(outcome, Skipped):
-                dropped[f"{outcome.kind}: {outcome.reason}"] += 1
+            if not isinstance(outcome, UsageRecord):
+                dropped[_kind(outcome)] += 1
+            elif args.json:
+                print(json.dumps(as_json(outcome), ensure_ascii=False))
             else:
-                dropped["duplicate"] += 1
+                records.append(outcome)
+    except BrokenPipeError:
+        raise
     except (OSError, ValueError) as error:
-        return _failed(f"{args.file}: {error}")
+        return _failed(f"{args.file}: {_said(error)}")
     if not args.json:
         _table(records)
     for reason, count in sorted(dropped.items()):
@@ -135,7 +132,13 @@ def _formats(args: argparse.Namespace) -> int:
     return 0
 
 
+def _said(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
 def _check(args: argparse.Namespace) -> int:
+    from prefix_cache_exporter.usage.trouble import trouble  # noqa: PLC0415  # slow
+
     if args.format.endswith((".yaml", ".yml")):
         args.maps.append(args.format)
         args.format = None
@@ -146,42 +149,30 @@ def _check(args: argparse.Namespace) -> int:
     wrong = 0
     try:
         for place, outcome in _outcomes(args, usage_map):
-            kind, trouble = _judged(outcome, usage_map)
-            seen[kind] += 1
-            if trouble:
+            seen[_kind(outcome)] += 1
+            found = trouble(outcome, usage_map)
+            if found:
                 wrong += 1
-                print(f"{args.file}: {place}: {trouble}")
+                print(f"{args.file}: {place}: {found}")
+    except BrokenPipeError:
+        raise
     except (OSError, ValueError) as error:
-        return _failed(f"{args.file}: {error}")
+        return _failed(f"{args.file}: {_said(error)}")
     print(f"{args.file}: " + (", ".join(f"{count} {what}" for what, count in sorted(seen.items())) or "no lines"))
     if not _records(seen):
         print(f"{args.file}: no record in it; is its format {usage_map.format}?", file=sys.stderr)
     return 1 if wrong or not _records(seen) else 0
 
 
-def _judged(outcome: Outcome, usage_map: UsageMap) -> tuple[str, str | None]:
-    """What an outcome counts as, and what is wrong with it if anything is."""
+def _kind(outcome: Outcome) -> str:
+    """What an outcome counts as."""
     from prefix_cache_exporter.usage.record import Duplicate, Quarantined, Skipped  # noqa: PLC0415  # slow
 
     if isinstance(outcome, Skipped):
-        trouble = f"lost, {outcome.detail or outcome.reason}" if outcome.kind == "lost" else None
-        return f"{outcome.kind}: {outcome.reason}", trouble
+        return f"{outcome.kind}: {outcome.reason}"
     if isinstance(outcome, Quarantined):
-        return "quarantined", f"quarantined, {outcome.reason}"
-    if isinstance(outcome, Duplicate):
-        return "duplicate", None
-    return outcome.quality, _trouble(outcome, usage_map)
-
-
-def _trouble(record: UsageRecord, usage_map: UsageMap) -> str | None:
-    if record.quality == "ambiguous":
-        return "whether the input includes cached tokens cannot be told: set input_includes_cache for the source"
-    if record.quality == "usage_missing":
-        where = " or ".join(map(str, usage_map.usage))
-        return f"a success without token counts at {where}" if record.status == "success" else None
-    if record.quality == "partial" and record.total_input_tokens is None:
-        return f"no input tokens at {' or '.join(map(str, usage_map.tokens.get('input', ())))}"
-    return ", ".join(record.anomalies) or None
+        return f"quarantined: {outcome.reason}"
+    return "duplicate" if isinstance(outcome, Duplicate) else outcome.quality
 
 
 def _records(seen: Counter[str]) -> int:
@@ -191,35 +182,32 @@ def _records(seen: Counter[str]) -> int:
 
 
 def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[tuple[str, Outcome]]:
-    """What each line came to, with its place; records that settle only at the end come last.
+    """What each line came to, with its place; what settles only at the end comes last, with its last line's place.
 
     Raises:
         OSError: where the log cannot be opened.
         UnreadableError: where it is damaged.
     """
-    from prefix_cache_exporter.usage.merge import Merger, outcomes  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.finished import numbered  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.merge import Merger, outcomes  # noqa: PLC0415
     from prefix_cache_exporter.usage.normaliser import Normaliser  # noqa: PLC0415
+    from prefix_cache_exporter.usage.record import Skipped  # noqa: PLC0415
 
     override = None if args.input_includes_cache is None else args.input_includes_cache == "true"
     normaliser = Normaliser(usage_map)
     merger = Merger(usage_map, input_includes_cache=override, open_records=1_000_000)
-    for place, line in _lines(args.file):
-        found = [line] if not isinstance(line, bytes) else outcomes(merger, normaliser.feed(line), 0.0)
-        yield from ((place, outcome) for outcome in found)
-    yield from (("end", outcome) for outcome in merger.settle(0.0, everything=True))
-
-
-def _lines(path: str) -> Iterator[tuple[str, Any]]:
-    from prefix_cache_exporter.usage.finished import pieces  # noqa: PLC0415  # slow
-    from prefix_cache_exporter.usage.record import Skipped  # noqa: PLC0415
-
-    number = 0
-    for piece in pieces(path):
-        for line in piece.lines:
-            number += 1
-            yield f"record {number}", line
-        for reason, count in piece.lost.items():
-            yield from ((f"after record {number}", Skipped("lost", reason)) for _ in range(count))
+    places: dict[bytes, str] = {}
+    for place, line in numbered(args.file):
+        if isinstance(line, str):
+            yield place, Skipped("lost", line)
+            continue
+        for item in normaliser.feed(line):
+            found = outcomes(merger, (item,), 0.0)
+            yield from ((place, outcome) for outcome in found)
+            if not found and merger.touched is not None:
+                places[merger.touched] = place
+    still = [places.get(key, "end") for key in merger.open_keys]
+    yield from zip(still, merger.settle(0.0, everything=True), strict=True)
 
 
 def _map_for(args: argparse.Namespace) -> UsageMap | None:

@@ -20,7 +20,7 @@ class UnreadableError(ValueError):
     """A log that cannot be read to its end.
 
     Attributes:
-        reason: `corrupt` or `unsupported_compression`.
+        reason: `corrupt`, `unsupported_compression` or `unsupported_encoding`.
     """
 
     def __init__(self, reason: str) -> None:
@@ -283,6 +283,10 @@ class Pipe(_Forward):
         return data
 
 
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""Byte order marks of text that PowerShell and others write; nobody here reads it, and no half of it is a log line."""
+
+
 def open_content(fd: int) -> Content:
     """Takes an open regular file over, told by its first bytes and never by its name.
 
@@ -290,6 +294,9 @@ def open_content(fd: int) -> Content:
         UnreadableError: for a compression that is not read here; the file is closed then.
     """
     first = os.pread(fd, 6, 0)
+    if first.startswith(_UTF16):
+        os.close(fd)
+        raise UnreadableError("unsupported_encoding")
     if first.startswith(_OTHER_ARCHIVES):
         os.close(fd)
         raise UnreadableError("unsupported_compression")

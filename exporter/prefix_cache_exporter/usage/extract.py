@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from .conditions import Some, first
 from .paths import MISSING, Path
 from .record import TTLS, Fragment, Part, Skipped
@@ -21,13 +23,15 @@ if TYPE_CHECKING:
 
 _OTLP_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 _MOST_RAW = 64
+_KINDS = {str: "text", int: "a number", float: "a number", bool: "a truth value", list: "a list"}
 _NOT_REPORTED = frozenset({"", "-", "null", "none", "n/a"})
 """Text for nothing: exports of tables, and access logs."""
 
 
 def records(line: Any, usage_map: UsageMap) -> Iterator[Any]:
     """The records within a decoded line; what is no object comes out as it is."""
-    for item in line if isinstance(line, list) else (line,):
+    for given in line if isinstance(line, list) else (line,):
+        item = _unwrapped(given)
         for path in usage_map.decode:
             _replace(item, path, _from_text)
         found: list[Any] = []
@@ -41,6 +45,17 @@ def records(line: Any, usage_map: UsageMap) -> Iterator[Any]:
             for path in usage_map.attributes:
                 _replace(record, path, _from_attributes)
             yield record
+
+
+def _unwrapped(item: Any) -> Any:
+    """What a program wrote, of a line as Docker's json-file driver stores it: `{"log": …, "stream": …, "time": …}`."""
+    if isinstance(item, dict) and isinstance(item.get("log"), str) and item.get("stream") in {"stdout", "stderr"}:
+        text = item["log"].strip()
+        try:
+            return msgspec.json.decode(text)
+        except (ValueError, RecursionError):
+            return text
+    return item
 
 
 def _is_container(item: Any, usage_map: UsageMap) -> bool:
@@ -74,7 +89,7 @@ def _within(item: Any, path: Path, inherit: tuple[str, ...]) -> Iterator[Any]:
 def extract(record: Any, usage_map: UsageMap, fields: Mapping[str, Path]) -> Fragment | Skipped:
     """What one record says. The caller adds key, id and status where the source's configuration has a say."""
     if not isinstance(record, dict):
-        return Skipped("lost", "not_an_object", f"a record is an object, not {type(record).__name__}")
+        return Skipped("lost", "not_an_object", f"got {_KINDS.get(type(record), 'null')}, expected an object")
     usage = usage_object(record, usage_map)
     for context in usage_map.context:
         if context.condition.holds(record, usage):

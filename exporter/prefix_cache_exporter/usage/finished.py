@@ -8,12 +8,12 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from .contents import open_content
+from .contents import CHUNK, Plain, open_content
 from .log import Log, Piece
-from .positions import Position
+from .positions import LINES, UNKNOWN, Position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 LINE_LIMIT = 4 << 20
 """Longest line in bytes, unless the caller says otherwise."""
@@ -39,6 +39,52 @@ def pieces(path: str, limit: int = LINE_LIMIT) -> Iterator[Piece]:
         yield log.finish()
     finally:
         content.close()
+
+
+def numbered(path: str, limit: int = LINE_LIMIT) -> Iterator[tuple[str, bytes | str]]:
+    """The lines of a log with the place of each, and losses: `("line 7", b"{…}")`, `("behind line 7", "too_long")`.
+
+    Where values are not lines (arrays, what is joined of several), and in archives, places count them: `record 7`.
+
+    Raises:
+        OSError: where it cannot be opened.
+        UnreadableError: where it is compressed in another way, or damaged.
+    """
+    content = open_content(_open(path))
+    number = 0
+    place = "the start"
+    try:
+        log = Log(content, Position(0, 0), limit)
+        last = False
+        while not last:
+            start = log.position.offset
+            piece = log.advance()
+            if piece is None:
+                piece, last = log.finish(), True
+            if log.position.mode in (LINES, UNKNOWN) and isinstance(content, Plain):
+                data = content.read(start, piece.size) if piece.size <= limit + CHUNK else b""
+                for at, line in zip(_lines_of(data, piece.lines), piece.lines, strict=True):
+                    place = f"line {number + at}"
+                    yield place, line
+                number += data.count(b"\n") if data else sum(piece.lost.values())
+            else:
+                for line in piece.lines:
+                    number += 1
+                    place = f"record {number}"
+                    yield place, line
+            yield from ((f"behind {place}", reason) for reason, count in piece.lost.items() for _ in range(count))
+    finally:
+        content.close()
+
+
+def _lines_of(data: bytes, lines: Sequence[bytes]) -> Iterator[int]:
+    """Which line each of some lines is, that were cut from data in order."""
+    place, number = 0, 1
+    for line in lines:
+        found = data.index(line, place)
+        number += data.count(b"\n", place, found)
+        place = found + len(line)
+        yield number
 
 
 def _open(path: str) -> int:

@@ -115,6 +115,16 @@ class Merger:
         """How many requests are still merging."""
         return len(self._open)
 
+    @property
+    def open_keys(self) -> tuple[bytes, ...]:
+        """Keys of the requests that are still merging, in the order in which `settle` closes them."""
+        return tuple(self._open)
+
+    @property
+    def touched(self) -> bytes | None:
+        """The key of the request that a line was laid over last, of those that are still merging."""
+        return next(reversed(self._open), None)
+
     def add(self, fragment: Fragment, now: float, scope: str = "") -> tuple[Outcome, ...]:
         """Takes in what a line said; gives what has settled by it, often nothing.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 KEY_BYTES = 12
 """Of a hashed id: among a million ids, two share one with a chance of 1 to 10^17."""
 
+_LENIENT = json.JSONDecoder()
+_BETWEEN = re.compile(r"[\s,]*")
 _BLANK = (Skipped("ignored", "blank"),)
 _SERVER_SENT = (Skipped("ignored", "event_stream_framing"),)
-_NOT_JSON = (Skipped("lost", "not_json", "a line is JSON"),)
 _TOO_DEEP = (Skipped("lost", "too_deep", "JSON nested too deeply"),)
 
 
@@ -90,13 +92,12 @@ class Normaliser:
         elif text.startswith(("event:", "id:", "retry:", ":")):
             return _SERVER_SENT
         try:
-            # Once more, so that no lone surrogate remains: no metric, state or terminal takes one.
-            decoded = json.loads(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "xmlcharrefreplace"))
+            found = _values(text)
         except RecursionError:
             return _TOO_DEEP
-        except ValueError:
-            return _NOT_JSON
-        return self.feed_decoded(decoded)
+        except ValueError as error:
+            return (Skipped("lost", "not_json", _why_no_json(text, error)),)
+        return tuple(item for decoded in found for item in self.feed_decoded(decoded))
 
     def _finished(self, record: Any) -> Fragment | Skipped:
         usage_map = self.usage_map
@@ -125,6 +126,33 @@ class Normaliser:
         """What stands for an id wherever it is kept."""
         text = "\0".join(part for part in parts if part is not None)
         return self._digest(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _values(text: str) -> list[Any]:
+    """The JSON values of a line: one, or several that something put behind one another without a line's end.
+
+    Raises:
+        ValueError: where anything else stands between or behind them.
+    """
+    found, place = [], 0
+    while place < len(text):
+        value, place = _LENIENT.raw_decode(text, place)
+        # Once more, so that no lone surrogate remains: no metric, state or terminal takes one.
+        found.append(json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "xmlcharrefreplace")))
+        place = _BETWEEN.match(text, place).end()  # type: ignore[union-attr]  # matches nothing, too
+    return found
+
+
+def _why_no_json(text: str, error: ValueError) -> str:
+    """What is wrong with a line, in words that hold none of it."""
+    if text.startswith("{'"):
+        return "got a Python dict, expected one JSON object"
+    if text[0] in "{[":
+        place = f" at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else ""
+        return f"got broken JSON{place}, expected one JSON object"
+    if text.endswith("}") and "{" in text:
+        return "got text before the JSON, expected one JSON object"
+    return "got text, expected one JSON object"
 
 
 def digester(key: bytes = b"") -> Callable[[bytes], blake2b]:
