@@ -15,6 +15,7 @@ from .page import read_page
 from .plan import select_plan
 from .reading import unknown_reading
 from .settle import combine
+from .snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from .reading import EngineKey, Reading
 
 _INFINITE = "+Inf"
+_NOTHING = Snapshot({}, {})
+"""An earlier page of which nothing is known, unlike the start, where everything is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,13 @@ class Application:
         version: as asked for.
         reading: the page's levels.
         delta: its counts, since the engine's start or since the earlier page.
+        unusable: why nothing can be counted from the earlier page.
     """
 
     version: str
     reading: Reading
     delta: Delta
+    unusable: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The answer of `maps apply --json`."""
@@ -57,7 +62,7 @@ class Application:
             "dialect": plan.dialect.name if plan else None,
             "name_style": plan.style.name if plan else None,
             "state": self.reading.state,
-            "reasons": list(self.reading.reasons),
+            "reasons": [*self.reading.reasons, *(f"previous page: {reason}" for reason in self.unusable)],
             "engines": engines,
             "totals": totals,
             "excluded_prompt_tokens": excluded,
@@ -166,8 +171,8 @@ def apply_readings(version: str, reading: Reading, earlier: Reading | None = Non
         return Application(version, reading, since_start(reading))
     _, snapshot = deltas(None, earlier)
     # Two pages are all there is, so a fall that nothing explains is decided at once.
-    delta, _ = deltas(snapshot, reading, fall_restarts=True)
-    return Application(version, reading, delta)
+    delta, _ = deltas(snapshot or _NOTHING, reading, fall_restarts=True)
+    return Application(version, reading, delta, () if earlier.usable else earlier.reasons)
 
 
 def _counted(delta: EngineDelta) -> dict[str, Any]:
