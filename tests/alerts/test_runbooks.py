@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from prefix_cache_exporter import cli
+from prefix_cache_exporter.config import DEFAULT_PORT
 from prefix_cache_exporter.pack.alerts import dashboards
 from prefix_cache_exporter.pack.model import Alert
 from prefix_cache_exporter.pack.rules import rule_groups
@@ -90,7 +91,7 @@ def test_its_three_commands_are_ones_that_this_project_has(name):
     own = [command for command in commands if command.startswith("prefix-cache-exporter ")]
     for command in own:
         cli.parser().parse_args(shlex.split(command.split(" | ")[0])[1:])
-    assert own or all("localhost:9891" in command for command in commands)
+    assert own or all(f"localhost:{DEFAULT_PORT}" in command for command in commands)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -32,7 +32,7 @@ def test_promtool_accepts_it(tmp_path, file, flags):
     config = yaml.safe_load((FOLDER / file).read_text())
     for scrape in config["scrape_configs"]:
         assert scrape.pop("kubernetes_sd_configs") == [{"role": "pod"}]
-        scrape["static_configs"] = [{"targets": ["pod:9891"]}]
+        scrape["static_configs"] = [{"targets": ["pod:10910"]}]
     path = tmp_path / file
     path.write_text(yaml.safe_dump(config))
     command = [PROMTOOL, "check", "config", "--syntax-only", *flags, str(path)]
