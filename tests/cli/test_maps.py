@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from prefix_cache_exporter.__main__ import main
-from prefix_cache_exporter.engine.maps import MEASURES
+from prefix_cache_exporter.engine.records import MEASURES
 from support.vllm_pages import releases, vllm_page
 
 PAGES = Path(__file__).parents[1] / "pages" / "0.12.0"

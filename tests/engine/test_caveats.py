@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prefix_cache_exporter.engine.caveats import Evidence, holds
-from prefix_cache_exporter.engine.maps import Caveat
+from prefix_cache_exporter.engine.records import Caveat
 
 
 def active(when, increases=(), *, explained=0.0, before=0.0, in_flight=False, info=(), labels=(), ranks=("0",)):

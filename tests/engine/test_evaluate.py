@@ -6,9 +6,10 @@ import pytest
 
 from prefix_cache_exporter.engine.apply import apply_page
 from prefix_cache_exporter.engine.evaluate import Evaluator
-from prefix_cache_exporter.engine.maps import MEASURES, load_maps
+from prefix_cache_exporter.engine.maps import load_maps
 from prefix_cache_exporter.engine.page import PageReader, read_page
 from prefix_cache_exporter.engine.plan import select_plan
+from prefix_cache_exporter.engine.records import MEASURES
 from support.vllm_pages import vllm_page
 
 MAPS = load_maps()

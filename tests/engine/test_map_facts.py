@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from prefix_cache_exporter.engine.apply import apply_page
-from prefix_cache_exporter.engine.maps import MEASURES, load_maps
+from prefix_cache_exporter.engine.maps import load_maps
+from prefix_cache_exporter.engine.records import MEASURES
 from prefix_cache_exporter.engine.versions import parse_version
 from support.vllm_pages import registered, releases, vllm_page
 

@@ -189,7 +189,7 @@ def test_a_folder_and_a_file_that_cannot_be_read(tmp_path):
 
 def test_every_caveat_names_measures_and_conditions_that_exist():
     from prefix_cache_exporter.engine.caveats import CONDITIONS  # noqa: PLC0415
-    from prefix_cache_exporter.engine.maps import MEASURES  # noqa: PLC0415
+    from prefix_cache_exporter.engine.records import MEASURES  # noqa: PLC0415
 
     for file in MAPS.files:
         for dialect in MAPS.resolve(file).dialects:

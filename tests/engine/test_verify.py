@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from prefix_cache_exporter.engine.apply import apply_page
-from prefix_cache_exporter.engine.maps import MEASURES, load_maps
+from prefix_cache_exporter.engine.maps import load_maps
+from prefix_cache_exporter.engine.records import MEASURES
 from support.vllm_pages import vllm_page
 
 MAPS = load_maps()

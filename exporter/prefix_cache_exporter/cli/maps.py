@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prefix_cache_exporter.engine.apply import Application
-    from prefix_cache_exporter.engine.maps import DialectMap, MapSet, VersionMap
+    from prefix_cache_exporter.engine.maps import MapSet
+    from prefix_cache_exporter.engine.records import DialectMap, VersionMap
 
 _DONE, _FAILED, _USAGE = 0, 1, 2
 _STDIN = "-"
@@ -102,7 +103,7 @@ def run_list(args: argparse.Namespace) -> int:
 
 def run_show(args: argparse.Namespace) -> int:
     """Prints the flat map of a version."""
-    from prefix_cache_exporter.engine.maps import MEASURES  # noqa: PLC0415  # takes time to import
+    from prefix_cache_exporter.engine.records import MEASURES  # noqa: PLC0415  # takes time to import
 
     maps = _load(args.maps)
     version = None if maps is None else maps.resolve(args.version)

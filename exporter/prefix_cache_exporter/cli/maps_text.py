@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from prefix_cache_exporter.engine.apply import Application
-    from prefix_cache_exporter.engine.maps import DialectMap, Entry, MapSet, VersionMap
+    from prefix_cache_exporter.engine.maps import MapSet
+    from prefix_cache_exporter.engine.records import DialectMap, Entry, VersionMap
 
 _INDENT = "  "
 _NAME = 32

@@ -10,10 +10,10 @@ from prefix_cache_exporter.measures import ENGINE
 
 from .deltas import deltas, since_start
 from .evaluate import Evaluator
-from .maps import HASH_ALGORITHM
 from .page import read_page
 from .plan import select_plan
 from .reading import unknown_reading
+from .records import HASH_ALGORITHM
 from .settle import combine
 from .snapshot import Snapshot
 

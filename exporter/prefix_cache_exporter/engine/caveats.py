@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .maps import Caveat
+    from .records import Caveat
 
 
 @dataclass(frozen=True, slots=True)

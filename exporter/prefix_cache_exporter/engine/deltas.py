@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from .caveats import Evidence, holds
-from .maps import MEASURES
+from .records import MEASURES
 from .restarts import GroupState, step
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .maps import Entry
     from .plan import Plan
     from .reading import EngineKey, Group, Reading, Series
+    from .records import Entry
 
 CACHED, PROMPT, EXCLUDED = "cached_prompt_tokens", "prompt_tokens", "excluded_prompt_tokens"
 _FIRST_TOKENS, _LENGTHS = "time_to_first_token_seconds", "finished_prompt_tokens"

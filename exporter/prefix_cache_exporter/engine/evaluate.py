@@ -10,17 +10,17 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from .gathered import DEFAULT_ENGINE, Gathered, Slot
-from .maps import MEASURES
 from .reading import EngineKey, Group, Reading, Series
+from .records import MEASURES
 from .settle import settle
 from .verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .maps import Entry
     from .page import Page, PageFamily, Sample
     from .plan import Plan
+    from .records import Entry
 
 _EXACT = 2.0**53
 """Beyond it a float no longer knows single tokens, so that increases cannot be told. No engine counts so far."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .maps import Entry
     from .reading import EngineKey, Group, Series
+    from .records import Entry
 
 DEFAULT_ENGINE = "0"
 """The rank of an engine whose page has no ranks."""

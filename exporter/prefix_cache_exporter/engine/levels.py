@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 from prefix_cache_exporter.measures import ENGINE
 from prefix_cache_exporter.measures import engine as catalogue
 
-from .maps import HASH_ALGORITHM
+from .records import HASH_ALGORITHM
 from .verify import State
 
 if TYPE_CHECKING:

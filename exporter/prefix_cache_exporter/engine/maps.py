@@ -7,187 +7,17 @@ A file holds what changed at a release. Entries replace the entries of earlier f
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.documents import DocumentError, data_root, parse_yaml
-from prefix_cache_exporter.measures import engine as catalogue
 
+from .fold import brought_later, dialects_of, merge, unfinished
+from .records import MEASURES, DialectMap, NameStyle, VersionMap
 from .versions import Version, parse_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-Kind = Literal["counter", "gauge", "histogram", "info"]
-Combine = Literal["sum", "mean", "same"]
-
-HASH_ALGORITHM = "hash_algorithm"
-"""The one measure that is a name, not a number; it becomes a label of the engine's info."""
-MEASURES = (
-    *(family.id for family in catalogue.COUNTERS if family.id != "excluded_prompt_tokens"),
-    *(family.id for family in catalogue.HISTOGRAMS),
-    *(family.id for family in catalogue.GAUGES),
-    HASH_ALGORITHM,
-)
-"""Every measure that a map can map. Excluded prompt tokens are derived."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
-    """Where a measure comes from.
-
-    Attributes:
-        measure: the canonical measure, or the name of a piece of evidence that only conditions use.
-        families: wire names of the families that are added up; all must be there.
-        kind: the families' type.
-        unit: what one count on the page is.
-        times: measures that one count is multiplied with to get the measure's own unit.
-        where: label values that a sample must have.
-        by: the label whose values split the measure.
-        part: `sum` where a histogram's sum is the measure.
-        label: the label of an info family that holds the value.
-        combine: how values that stand beside each other (replicas, ranks) become one.
-        disabled: a value that means the feature is off.
-        says, never_says: words that the HELP text must and must not have, where only HELP tells.
-        gate: the flag without which the family is absent.
-        withheld: why there is no source, instead of one.
-        source: permalink.
-    """
-
-    measure: str
-    families: tuple[str, ...] = ()
-    kind: Kind = "counter"
-    unit: str = "1"
-    times: tuple[str, ...] = ()
-    where: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    by: str | None = None
-    part: str | None = None
-    label: str | None = None
-    combine: Combine = "sum"
-    disabled: float | None = None
-    says: tuple[str, ...] = ()
-    never_says: tuple[str, ...] = ()
-    gate: str | None = None
-    withheld: str | None = None
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Caveat:
-    """What a number of some releases gets wrong.
-
-    Attributes:
-        id: name, as exported.
-        counts: one sentence: what is counted wrongly.
-        errs: `over`, `under` or `either`: the way the number is off; `none` where it only reads differently.
-        affects: measures that are off.
-        when: the kind of condition, and what it needs.
-        invalidates: measures that may not be used for an interval in which the condition held.
-        spares_zero: whether a measure that did not increase stays valid: what was not counted was not counted twice.
-        anomaly: whether the condition is an impossibility that is counted as an anomaly.
-        source: permalinks.
-    """
-
-    id: str
-    counts: str
-    errs: Literal["over", "under", "either", "none"]
-    affects: tuple[str, ...]
-    when: Mapping[str, Any]
-    invalidates: tuple[str, ...] = ()
-    spares_zero: bool = False
-    anomaly: bool = False
-    source: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Marks:
-    """What a page of a release shows whatever is measured.
-
-    Attributes:
-        whole: families that a page has unless it is an excerpt.
-        present: by the release that brought them, families that must be there.
-        absent: families that must not be there.
-    """
-
-    whole: tuple[str, ...] = ()
-    present: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    absent: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DialectMap:
-    """The flat map of one release in one dialect.
-
-    Attributes:
-        name: the dialect's name.
-        title: what it is.
-        select: what tells a page of this dialect.
-        verified: False where the facts were not read from the release itself.
-        lazy: whether a series first appears when it is first counted.
-        start: the family that says when the process started.
-        engine_label, model_label: the labels that hold the engine's rank and the model's name.
-        merged_labels: labels that split one engine's series without meaning (processes of one server).
-        entries: by measure.
-        evidence: by name, what only conditions use.
-        caveats: by id.
-        marks: the fingerprint.
-    """
-
-    name: str
-    title: str
-    select: Mapping[str, Any]
-    verified: bool
-    lazy: bool
-    start: str | None
-    engine_label: str
-    model_label: str
-    merged_labels: tuple[str, ...]
-    entries: Mapping[str, Entry]
-    evidence: Mapping[str, Entry]
-    caveats: Mapping[str, Caveat]
-    marks: Marks
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NameStyle:
-    """A way in which something between vLLM and the page renamed its families.
-
-    Attributes:
-        name: as configuration writes it.
-        prefix: what stands on the page instead of the first style's prefix.
-        lazy: whether a series first appears when it is first counted.
-        start: whether the page's process start time is the engine's.
-        source: permalink.
-    """
-
-    name: str
-    prefix: str
-    lazy: bool
-    start: bool
-    source: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class VersionMap:
-    """The map of one version: its dialects, and how sure it is.
-
-    Attributes:
-        version: as asked for.
-        name: the newest file that it is folded from, like `vllm/0.9.2`.
-        verified: whether this very release was read.
-        dialects: in the order in which a page is tried; the last one is the default.
-        styles: in the order in which a page is tried.
-    """
-
-    version: str
-    name: str
-    verified: bool
-    dialects: tuple[DialectMap, ...]
-    styles: tuple[NameStyle, ...]
-    wanted: frozenset[str] = frozenset()
-    """Families that any of its dialects reads, under every name."""
 
 
 class MapSet:
@@ -244,7 +74,7 @@ class MapSet:
             return None
         dialects, styles = self._fold(number)
         if parsed.unfinished and number and parsed.place == self._places[number]:
-            dialects = tuple(_unfinished(dialects, self._fold(number - 1)[0]))
+            dialects = tuple(unfinished(dialects, self._fold(number - 1)[0]))
         verified = parsed.place in self._verified and not parsed.unfinished
         wanted = {name for dialect in dialects for style in styles for name in families_of(dialect, style, styles[0])}
         name = f"vllm/{self.files[number]}"
@@ -257,10 +87,10 @@ class MapSet:
                 merged["name_styles"].update(document.get("name_styles", {}))
                 for name, changes in document.get("dialects", {}).items():
                     before = merged["dialects"].get(name) or {}
-                    merged["dialects"][name] = _merge(before, changes, document["version"])
-            later = _brought_later(self._documents[number + 1 :])
+                    merged["dialects"][name] = merge(before, changes, document["version"])
+            later = brought_later(self._documents[number + 1 :])
             self._folded[number] = (
-                tuple(_dialects(merged["dialects"], later)),
+                tuple(dialects_of(merged["dialects"], later)),
                 tuple(NameStyle(name=name, **style) for name, style in merged["name_styles"].items()),
             )
         return self._folded[number]
@@ -336,96 +166,3 @@ def _version(text: str, file: str) -> Version:
     if version is None or version.unfinished:
         raise DocumentError(file, "version", text, "a release like 0.9.2")
     return version
-
-
-def _merge(before: Mapping[str, Any], changes: Mapping[str, Any] | None, version: str) -> dict[str, Any] | None:
-    """One dialect after a file's changes; None where it ends. `null` entries stay: they end what `extends` brings."""
-    if changes is None:
-        return None
-    merged = {**before, **changes}
-    for part in ("measures", "evidence", "caveats"):
-        merged[part] = {**before.get(part, {}), **changes.get(part, {})}
-    gone, come = changes.get("absent", ()), changes.get("present", ())
-    undated = {*gone, *changes.get("optional", ())}
-    merged["present"] = {
-        since: left
-        for since, names in before.get("present", {}).items()
-        if (left := [name for name in names if name not in undated])
-    }
-    if come:
-        merged["present"][version] = come
-    merged["absent"] = [*(name for name in before.get("absent", ()) if name not in come), *gone]
-    return merged
-
-
-def _brought_later(documents: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
-    """By dialect, families that only later maps bring, and that a page of this map cannot have."""
-    later: dict[str, set[str]] = {}
-    for document in documents:
-        for dialect, changes in document.get("dialects", {}).items():
-            later.setdefault(dialect, set()).update((changes or {}).get("present", ()))
-    return later
-
-
-def _dialects(merged: Mapping[str, Mapping[str, Any] | None], later: Mapping[str, set[str]]) -> Iterable[DialectMap]:
-    for name, own in merged.items():
-        if own is None:
-            continue
-        base = merged[own["extends"]] if "extends" in own else None
-        parts = {part: {**(base or {}).get(part, {}), **own[part]} for part in ("measures", "evidence", "caveats")}
-        settings = {**(base or {}), **own}
-        present = {since: tuple(names) for since, names in own["present"].items()}
-        brought = later.get(name, set()).difference(*present.values())
-        yield DialectMap(
-            name=name,
-            title=own["title"],
-            select=own.get("select", {}),
-            verified=own.get("verified", True),
-            lazy=own.get("lazy", False),
-            start=own.get("start"),
-            engine_label=settings["engine_label"],
-            model_label=settings["model_label"],
-            merged_labels=tuple(settings.get("merged_labels", ())),
-            entries=_entries(parts["measures"]),
-            evidence=_entries(parts["evidence"]),
-            caveats={id_: _caveat(id_, caveat) for id_, caveat in parts["caveats"].items() if caveat is not None},
-            marks=Marks(tuple(own.get("whole", ())), present, frozenset(own["absent"]) | brought),
-        )
-
-
-def _unfinished(dialects: Iterable[DialectMap], before: Iterable[DialectMap]) -> Iterable[DialectMap]:
-    """Dialects of a build that leads to a release: what the release mends may not be mended in it yet.
-
-    Only caveats that a page can show are taken over; what was always true of the release before need not be of it.
-    """
-    earlier = {dialect.name: dialect.caveats for dialect in before}
-    for dialect in dialects:
-        mended = {
-            id_: caveat
-            for id_, caveat in earlier.get(dialect.name, {}).items()
-            if id_ not in dialect.caveats and caveat.when.keys().isdisjoint({"always", "unseen"})
-        }
-        yield replace(dialect, caveats={**dialect.caveats, **mended})
-
-
-def _entries(written: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Entry]:
-    return {measure: _entry(measure, entry) for measure, entry in written.items() if entry is not None}
-
-
-def _entry(measure: str, written: Mapping[str, Any]) -> Entry:
-    values = dict(written)
-    families = values.pop("family", ())
-    help_ = values.pop("help", {})
-    return Entry(
-        measure,
-        families=(families,) if isinstance(families, str) else tuple(families),
-        times=tuple(values.pop("times", ())),
-        says=tuple(help_.get("says", ())),
-        never_says=tuple(help_.get("never_says", ())),
-        **values,
-    )
-
-
-def _caveat(id_: str, written: Mapping[str, Any]) -> Caveat:
-    lists = {key: tuple(written.get(key, ())) for key in ("affects", "invalidates", "source")}
-    return Caveat(id_, **{**written, **lists})

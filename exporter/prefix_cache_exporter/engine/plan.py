@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .maps import MEASURES, DialectMap, NameStyle, VersionMap, styled
+from .maps import styled
+from .records import MEASURES, DialectMap, NameStyle, VersionMap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .maps import Entry
     from .page import Page
+    from .records import Entry
 
 
 class UnknownChoiceError(ValueError):

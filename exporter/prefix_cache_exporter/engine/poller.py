@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from .fetch import Fetched
     from .identity import Source
-    from .maps import MapSet, VersionMap
+    from .maps import MapSet
+    from .records import VersionMap
 
 _log = logging.getLogger(__name__)
 

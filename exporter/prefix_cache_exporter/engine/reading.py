@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from .maps import MEASURES
+from .records import MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,16 +8,16 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from .gathered import DEFAULT_ENGINE, Gathered
-from .maps import HASH_ALGORITHM, MEASURES
 from .reading import EngineKey, Reading, Series
+from .records import HASH_ALGORITHM, MEASURES
 from .verify import is_older
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .maps import Entry
     from .page import Page
     from .plan import Plan
+    from .records import Entry
     from .verify import Verification
 
 _NOT_SAID = ("", "None")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .maps import Entry
     from .page import Page, PageFamily
     from .plan import Plan
+    from .records import Entry
 
 State = Literal["verified", "unverified", "mismatch", "unknown"]
 
