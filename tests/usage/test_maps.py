@@ -92,20 +92,64 @@ def test_maps_extend_one_another_and_files_stand_beside_folders(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("format: openai.chat\n", "0.yaml: format: got openai.chat, expected a name that no other map has"),
+        (
+            "format: openai.chat\nextends: vllm.chat\n",
+            "0.yaml: format: got openai.chat, expected a name that no other map has",
+        ),
         ("format: a.b\nextends: nope\n", "0.yaml: extends: got nope, expected the name of a format"),
         (
             "format: a.b\nextends: a.b\n",
             "0.yaml: extends: got a.b, expected a format that does not lead back to this one",
         ),
-        ("format: a.b\nusage: $..x\n", "0.yaml: a path: got $..x, expected one like $.a.b[0].'c.d'"),
+        ("format: a.b\nusage: $..x\n", "0.yaml: usage: got $..x, expected a path like $.a.b[0].'c.d'"),
+        ("format: a.b\nid: [$.a, b]\n", "0.yaml: id[1]: got b, expected a path from the record: $.b"),
         (
-            "format: a.b\nusage_from: openai.chat\nat: body\nid: '.'\n",
-            "0.yaml: a path: got ., expected one like $.a.b[0].'c.d'",
+            "format: a.b\nusage_from: openai.chat\nat: body\n",
+            "0.yaml: at: got body, expected a path from the record: $.body",
         ),
+        (
+            "format: a.b\nextends: openai.chat\nprovider: {from: vendor}\n",
+            "0.yaml: provider.from: got vendor, expected a path from the record: $.vendor",
+        ),
+        (
+            "format: a.b\ntokens: {input: in, output: '.'}\n",
+            "0.yaml: tokens.output: got ., expected a path like $.a.b[0].'c.d'",
+        ),
+        ("format: a.b\nusage: $.u\n", "0.yaml: tokens: got nothing, expected paths of the numbers, or usage_from"),
+        ("format: a.b\nextends: c\nusage_from: c\n", "0.yaml: usage_from: got extends beside it, expected one of them"),
+        ("format: a.b\nusage_from: openai.caht\n", "expected the name of a format; did you mean openai.chat"),
+        (
+            "format: a.b\nextends: vllm.chat\naliases: [openai.completions]\n",
+            "0.yaml: aliases: got openai.completions, expected a name that no other map has",
+        ),
+        ("format: a.b\nskip: [on]\n", "0.yaml: skip[0]: got true, expected a condition: a path and a test"),
+        (
+            "format: a.b\nskip: [{path: $.a, equals: 1}]\n",
+            "0.yaml: skip[0]: got the unknown key equals, expected one of all, any, any_of, at_least, contains, empty,",
+        ),
+        ("format: a.b\nretry: [{path: $.a}]\n", "0.yaml: retry[0]: got no test, expected one of all, any, any_of"),
+        (
+            "format: a.b\nreplay: [{path: $.a, empty: true, present: true}]\n",
+            "0.yaml: replay[0]: got empty and present together, expected one of all,",
+        ),
+        (
+            "format: a.b\nstream: {closed: [{all: [{path: $.a, present: 1}]}]}\n",
+            "0.yaml: stream.closed[0].all[0].present: got 1, expected true or false",
+        ),
+        (
+            "format: a.b\nbatch: [{path: $.a, at_least: true}]\n",
+            "0.yaml: batch[0].at_least: got true, expected a number",
+        ),
+        ("format: a.b\nretry: [{empty: true}]\n", "0.yaml: retry[0]: got no path, expected the key path"),
+        (
+            "format: a.b\nstatus: {rules: [{path: $.a, values: {200: good}}]}\n",
+            '0.yaml: status.rules[0].values.200: got "good", expected one of success, failed, cancelled, incomplete',
+        ),
+        ("- format\n", '0.yaml: document: got ["format"], expected object'),
+        ("format: a.b\nusage: [1]\n", "0.yaml: usage"),
         ("format: a.b\nusage_from: openai.chat\nat: '$.'\n", "0.yaml: at: got $., expected a path like $.a.b[0].'c.d'"),
         (
-            "format: a.b\nminimum: [{model: '(', tokens: 1, as_of: '2026-01-01', source: x}]\n",
+            "format: a.b\nextends: vllm.chat\nminimum: [{model: '(', tokens: 1, as_of: '2026-01-01', source: x}]\n",
             "0.yaml: minimum: got (, expected a regular expression",
         ),
         ("format: A\n", '0.yaml: format: got "A", expected text matching'),
@@ -151,7 +195,7 @@ def test_the_shortest_prefix_that_a_provider_caches(name, model, tokens):
 
 
 def test_a_minimum_without_a_model_holds_for_all(tmp_path):
-    text = "format: a.b\nminimum: [{tokens: 64, as_of: '2026-01-01', source: x}]\n"
+    text = "format: a.b\nextends: openai.chat\nminimum: [{tokens: 64, as_of: '2026-01-01', source: x}]\n"
     assert book(tmp_path, text).get("a.b").minimum_for(None).tokens == 64
 
 
@@ -164,3 +208,27 @@ def test_the_maps_of_the_documentation_work(tmp_path):
     line = {"id": "x", "tokens": {"in": 5, "out": 2, "hit": 90, "put": 5, "all": 102}}
     (record,) = Intake(maps.get("house.log")).take([encode(line)], 0.0)
     assert (counts(record), record.quality) == ((100, 90, 5, 5, 2), "ok")
+
+
+def test_words_of_a_map_are_compared_as_people_mean_them(tmp_path):
+    text = """\
+format: house.log
+provider: {from: $.vendor, names: {OurVLLM: vllm}}
+usage: $
+id: $.id
+tokens: {input: in, output: out, read: hit}
+status: {rules: [{path: $.code, values: {200: success, 500: failed}}, {path: $.ok, values: {false: failed}}]}
+"""
+    intake = Intake(book(tmp_path, text).get("house.log"))
+    numbers = {"in": 5, "out": 1, "hit": 2}
+    lines = [
+        {"vendor": "OURvllm", "code": 200, **numbers},
+        {"vendor": "x", "code": "500", **numbers},
+        {"ok": False, **numbers},
+    ]
+    found = intake.take([encode(line) for line in lines], 0.0)
+    assert [(one.provider, one.status) for one in found] == [
+        ("vllm", "success"),
+        ("x", "failed"),
+        ("unknown", "failed"),
+    ]

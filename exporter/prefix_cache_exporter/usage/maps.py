@@ -20,14 +20,16 @@ from pathlib import Path as File
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml, read_schema, validate
+from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml, place, read_schema, validate
 
 from .conditions import NEVER, Some, parse_condition, parse_paths, parse_some
+from .mistakes import look
 from .paths import Path, PathError, parse_path
 from .record import TTLS
+from .values import word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from .conditions import Condition
 
@@ -210,9 +212,12 @@ class MapBook:
                 raise DocumentError(str(file), "format", name, "a name that no other map has")
             self._documents[name], self._files[name] = document, str(file)
             self._own.add(name)
-        self._aliases = {
-            alias: name for name, document in self._documents.items() for alias in document.get("aliases", ())
-        }
+        self._aliases: dict[str, str] = {}
+        for name, document in self._documents.items():
+            for alias in document.get("aliases", ()):
+                if alias in self._documents or self._aliases.get(alias, name) != name:
+                    raise DocumentError(self._files[name], "aliases", alias, "a name that no other map has")
+                self._aliases[alias] = name
         for name in self._own:
             self.get(name)
 
@@ -248,7 +253,9 @@ class MapBook:
         key = "extends" if "extends" in document else "usage_from"
         base = self._aliases.get(base, base)
         if base not in self._documents:
-            raise DocumentError(self._files[name], key, base, "the name of a format")
+            near = get_close_matches(base, [*self._documents, *self._aliases], n=2)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise DocumentError(self._files[name], key, base, f"the name of a format{hint}")
         if base in seen or base == name:
             raise DocumentError(self._files[name], key, base, "a format that does not lead back to this one")
         folded = self._fold(base, (*seen, name))
@@ -279,10 +286,21 @@ def read_map(file: File | str) -> dict[str, Any]:
     Raises:
         DocumentError: where it is none.
     """
-    document = load_yaml(file)
+    document = _with_text_keys(load_yaml(file))
+    look(document, str(file))
     validate(document, read_schema("usage"), str(file))
+    if not document.get("tokens") and not {"extends", "usage_from"} & document.keys():
+        expected = "paths of the numbers, or usage_from: a format that knows them"
+        raise DocumentError(str(file), "tokens", "nothing", expected)
     read: dict[str, Any] = document
     return read
+
+
+def _with_text_keys(data: Any) -> Any:
+    """YAML's numbers and truth values as keys of words: `values: {200: success, true: success}`."""
+    if isinstance(data, dict):
+        return {word(key) if not isinstance(key, str) else key: _with_text_keys(value) for key, value in data.items()}
+    return [_with_text_keys(item) for item in data] if isinstance(data, list) else data
 
 
 @cache
@@ -348,9 +366,19 @@ def _compile(data: Mapping[str, Any], file: str) -> UsageMap:
     try:
         return _compiled(data)
     except PathError as error:
-        raise DocumentError(file, "a path", error.path, "one like $.a.b[0].'c.d'") from error
+        where = next(_places(data, error.path), ())
+        raise DocumentError(file, place(where), error.path, "a path like $.a.b[0].'c.d'") from error
     except re.error as error:
         raise DocumentError(file, "minimum", str(error.pattern), "a regular expression") from error
+
+
+def _places(data: Any, text: str, within: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where a text stands in a map."""
+    if data == text:
+        yield within
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in items:
+        yield from _places(value, text, (*within, key))
 
 
 def _compiled(data: Mapping[str, Any]) -> UsageMap:
@@ -368,9 +396,9 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
         aliases=tuple(data.get("aliases", ())),
         title=data.get("title", ""),
         aggregate=data.get("aggregate", False),
-        provider=provider["default"],
+        provider=provider.get("default", "unknown"),
         provider_paths=parse_paths(provider.get("from")),
-        provider_names=provider.get("names", {}),
+        provider_names={name.casefold(): meant for name, meant in provider.get("names", {}).items()},
         decode=parse_paths(data.get("decode")),
         each=parse_paths(data.get("each")),
         inherit=tuple(data.get("inherit", ())),
