@@ -41,7 +41,11 @@ class Change:
 
     def add(self, family: Family, labels: Mapping[str, str], amount: Amount, part: str = "") -> None:
         """Adds to a counter, or to one part of a histogram; 0 makes the series appear at 0."""
-        parts = self.parts[family, tuple(labels.items())]
+        self.add_to((family, tuple(labels.items())), amount, part)
+
+    def add_to(self, series: tuple[Family, Labels], amount: Amount, part: str = "") -> None:
+        """The same for a series that the caller keeps: putting labels together costs more than adding."""
+        parts = self.parts[series]
         parts[part] = parts.get(part, 0) + amount
 
     def observe(self, family: Family, labels: Mapping[str, str], value: float, bounds: Sequence[float]) -> None:

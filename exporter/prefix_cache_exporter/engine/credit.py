@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prefix_cache_exporter.measures import Family
+    from prefix_cache_exporter.recorder import Labels
 
     from .deltas import Delta, Increase
 
@@ -34,7 +35,7 @@ class Ledgering:
     def __init__(self, source: str, provider: str, models: Mapping[str, str]) -> None:
         self._scope = {"source": source}
         self._provider, self._models = provider, models
-        self._known: dict[tuple[object, ...], tuple[Family, dict[str, str], str]] = {}
+        self._known: dict[tuple[object, ...], tuple[tuple[Family, Labels], str]] = {}
 
     def begin(self) -> Change:
         """The counters that are truly 0 before anything has been seen."""
@@ -79,11 +80,11 @@ class Ledgering:
                 known = self._known[slot] = self._series(increase, release)
             elif not increase.amount:
                 continue
-            family, labels, part = known
-            change.add(family, labels, increase.amount, part)
+            series, part = known
+            change.add_to(series, increase.amount, part)
 
-    def _series(self, increase: Increase, release: Mapping[str, str]) -> tuple[Family, dict[str, str], str]:
-        """Where an increase goes: family, labels and part."""
+    def _series(self, increase: Increase, release: Mapping[str, str]) -> tuple[tuple[Family, Labels], str]:
+        """Where an increase goes: series and part."""
         family = ENGINE[increase.measure]
         labels = {
             **self._scope,
@@ -94,7 +95,8 @@ class Ledgering:
         }
         for name in family.labels[len(ATTRIBUTED) :]:
             labels[name] = increase.by
-        return family, labels, increase.part if increase.part in {"", "sum"} else bound_text(float(increase.part))
+        part = increase.part if increase.part in {"", "sum"} else bound_text(float(increase.part))
+        return (family, tuple(labels.items())), part
 
 
 def mismatch_kind(reason: str) -> str:
