@@ -95,3 +95,29 @@ def test_absent_fleet_is_no_traffic_in_every_panel(history: History, tmp_path: P
     assert "show an error" not in errors
     assert {one.said for one in drawn if not one.series} == {"No traffic", "Nothing. Empty is good."}
     assert [one for one in drawn if one.series] == []
+
+
+def test_variables_narrow_what_is_drawn(history: History, tmp_path: Path) -> None:
+    """A model's name has slashes, dots and dashes, and the gateway has no engine."""
+    span = (history.start + WARM, history.busy)
+    chosen = ("--var", "source=gateway", "--var", "model=gpt-large", "--var", "template=support")
+
+    _, drawn, errors = preview(history, tmp_path, *span, "overview", *chosen)
+
+    titles = {one.title: one.series for one in drawn}
+    assert "show an error" not in errors
+    assert titles["Population hit ratio, engine plane (dashed: expected)"] == 0
+    assert (
+        titles["Population hit ratio, usage plane (dashed: expected)"] == 4
+    )  # two revisions, each with what is expected
+    assert titles["Revisions side by side"] == 2
+
+
+def test_release_takes_all_templates_for_the_latest(history: History, tmp_path: Path) -> None:
+    """Links from the other dashboards hand over what was chosen there, which may be All."""
+    span = (history.start + WARM, history.busy)
+
+    code, drawn, errors = preview(history, tmp_path, *span, "release", "--var", "template=$__all")
+
+    assert code == 0, errors
+    assert {one.series for one in drawn if one.kind == "xychart"} == {2}

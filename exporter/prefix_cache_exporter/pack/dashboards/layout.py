@@ -25,11 +25,10 @@ class Cell(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A heading and what stands under it. A collapsed one is for what is looked at seldom."""
+    """A heading and what stands under it."""
 
     title: str
     cells: tuple[Cell, ...]
-    collapsed: bool = False
 
 
 def packed(sections: Iterable[Section]) -> list[Visual | Row]:
@@ -38,7 +37,7 @@ def packed(sections: Iterable[Section]) -> list[Visual | Row]:
     number = y = 0
     for section in sections:
         number += 1
-        row = Row(title=section.title, id=number, collapsed=section.collapsed, gridPos=GridPos(1, COLUMNS, 0, y))
+        row = Row(title=section.title, id=number, gridPos=GridPos(1, COLUMNS, 0, y))
         y += 1
         x = tallest = 0
         for panel, width, height in section.cells:
@@ -48,10 +47,5 @@ def packed(sections: Iterable[Section]) -> list[Visual | Row]:
             panel.id, panel.gridPos = number, GridPos(height, width, x, y)
             x, tallest = x + width, max(tallest, height)
         y += tallest
-        cells = [cell.panel for cell in section.cells]
-        if section.collapsed:
-            row.panels = cells
-            found.append(row)
-        else:
-            found += [row, *cells]
+        found += [row, *(cell.panel for cell in section.cells)]
     return found

@@ -57,10 +57,11 @@ def _tile(reader: Reader, id_: str, steps: tuple[tuple[float | None, str], ...])
 def _lines(reader: Reader) -> tuple[Cell, ...]:
     cells = []
     for plane, id_ in (("engine", "engine_population_hit"), ("usage", "usage_population_hit")):
-        ratio, expected = ratio_of(id_), reader.derived(id_, "ratio_expected")
+        ratio, now, expected = ratio_of(id_), reader.ratio(id_), reader.derived(id_, "ratio_expected")
         lines = (
-            Line(reader.ratio(id_), "{{template}} {{template_revision}} ({{model}}, {{source}})"),
-            Line(expected, "expected of {{template}} {{template_revision}} ({{model}}, {{source}})"),
+            Line(now, "{{template}} {{template_revision}} ({{model}}, {{source}})"),
+            # Only beside a ratio: a source that has no engine is promised nothing there.
+            Line(f"{expected} and {now}", "expected of {{template}} {{template_revision}} ({{model}}, {{source}})"),
         )
         about = (
             f"{panels.about_ratio(ratio)} Dashed: what a revision should reach once warm, which is its release's "
@@ -91,6 +92,8 @@ def _revisions(reader: Reader) -> Visual:
     def grouped(expr: str) -> str:
         return queries.by("max", keys, expr)
 
+    engine = queries.grouped(reader.sides("engine_population_hit", keys, window).quotient)
+    expected = grouped(reader.derived("engine_population_hit", "ratio_expected"))
     columns = (
         Column("Source", label="source"),
         Column("Model", label="model"),
@@ -101,9 +104,9 @@ def _revisions(reader: Reader) -> Visual:
             grouped(f"{reader.recorded(releases.first_traffic(reader.names))} * 1000"),
             unit="timestamp",
         ),
-        Column("Engine hit", reader.sides("engine_population_hit", keys, window).quotient, unit="ratio"),
+        Column("Engine hit", engine, unit="ratio"),
         Column("Engine in", reader.rate("engine", "prompt_tokens", keys, window), unit="tokens/s"),
-        Column("Expected", grouped(reader.derived("engine_population_hit", "ratio_expected")), unit="ratio"),
+        Column("Expected", f"{expected} and {engine}", unit="ratio"),
         Column("Usage hit", reader.sides("usage_population_hit", keys, window).quotient, unit="ratio"),
         Column("Usage in", reader.rate("usage", "prompt_tokens", keys, window), unit="tokens/s"),
         Column("Effective", reader.sides("usage_eligible_prefix", keys, window).quotient, unit="ratio"),

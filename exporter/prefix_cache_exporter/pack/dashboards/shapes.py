@@ -79,13 +79,11 @@ class Visual(core.Panel):  # type: ignore[misc]  # grafanalib has no types
         json["fieldConfig"] = {"defaults": self.defaults, "overrides": self.overrides}
         if not self.transformations:
             del json["transformations"]
-        if not self.targets:
-            del json["targets"]
         return mended(json)
 
 
 class Row(core.RowPanel):  # type: ignore[misc]  # grafanalib has no types
-    """A heading; its panels follow it, or lie in it where it is collapsed."""
+    """A heading; its panels follow it."""
 
     def to_json_data(self) -> dict[str, Any]:
         """The row in today's form."""
@@ -93,9 +91,9 @@ class Row(core.RowPanel):  # type: ignore[misc]  # grafanalib has no types
             "type": "row",
             "id": self.id,
             "title": self.title,
-            "collapsed": self.collapsed,
+            "collapsed": False,
             "gridPos": self.gridPos,
-            "panels": self.panels,
+            "panels": [],
         }
 
 
