@@ -227,3 +227,12 @@ def test_what_follows_the_repeated_start_of_a_stream_is_of_a_request_that_was_to
     (record,) = feed(intake, *events)
     assert record.output_tokens == 16
     assert feed(intake, *events) == [Duplicate(), Duplicate(), Skipped("ignored", "orphan_event")]
+
+
+def test_numbers_that_no_state_can_hold_do_not_stop_it_from_being_stored():
+    intake = stream(keep_raw=True)
+    usage = {"prompt_tokens": 10**400, "completion_tokens": -(2**63) - 1, "total_tokens": 2**62}
+    assert feed(intake, {"id": "a", "choices": [{"delta": {}}], "usage": usage}) == []
+    assert "merging" in intake.merger.changes()
+    (quarantined,) = intake.settle(0.0, everything=True)
+    assert quarantined.usage == {"total_tokens": 2**62}

@@ -139,3 +139,39 @@ def test_reasoning_that_is_no_count_matters_only_where_it_is_beside_the_output()
     (outside,) = settled("xai.chat", {"usage": usage})
     assert inside.anomalies == ()
     assert outside.anomalies == ("reasoning_negative",)
+
+
+def iterations(*parts, **usage):
+    numbers = {"input_tokens": 10, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0, "output_tokens": 1}
+    return {"usage": {**numbers, "iterations": list(parts), **usage}}
+
+
+def test_a_part_whose_numbers_are_none_is_not_added_and_not_passed_over():
+    whole = {"type": "compaction", "input_tokens": 90, "cache_read_input_tokens": 5, "output_tokens": 2}
+    (record,) = settled("anthropic.messages", iterations(whole, {"type": "compaction", "cache_read_input_tokens": 7}))
+    assert (counts(record), record.quality, record.anomalies) == (
+        (105, 5, 0, 100, 3),
+        "anomaly",
+        ("part_incomplete",),
+    )
+    (record,) = settled("anthropic.messages", iterations({"type": "compaction", "input_tokens": -1}))
+    assert (counts(record), record.anomalies) == ((10, 0, 0, 10, 1), ("part_negative", "part_incomplete"))
+    (record,) = settled("anthropic.messages", iterations(*[whole] * 100))
+    assert counts(record) == (9510, 500, 0, 9010, 201)  # however many there are
+
+
+def test_hits_and_misses_make_a_prompt_where_nothing_else_says_how_long_it_was():
+    (record,) = settled("deepseek.chat", {"usage": {"prompt_cache_hit_tokens": 64, "prompt_cache_miss_tokens": 36}})
+    assert (counts(record), record.quality) == ((100, 64, None, 36, None), "derived")
+
+
+def test_what_is_called_uncached_must_be_what_is_left():
+    usage = {"inputTokens": 900, "outputTokens": 5, "totalTokens": 905}
+    details = {"cacheReadTokens": 640, "cacheWriteTokens": 60, "noCacheTokens": 200}
+    (right,) = settled("vercel_ai.v6", {"usage": {**usage, "inputTokenDetails": details}})
+    (with_writes,) = settled(
+        "vercel_ai.v6", {"usage": {**usage, "inputTokenDetails": {**details, "noCacheTokens": 260}}}
+    )
+    (wrong,) = settled("vercel_ai.v6", {"usage": {**usage, "inputTokenDetails": {**details, "noCacheTokens": 900}}})
+    assert {counts(one) for one in (right, with_writes, wrong)} == {(900, 640, 60, 200, 5)}
+    assert [one.anomalies for one in (right, with_writes, wrong)] == [(), (), ("uncached_mismatch",)]

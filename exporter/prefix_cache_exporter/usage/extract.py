@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _OTLP_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 _MOST_RAW = 64
+_BEYOND = 2**63  # what neither the state nor a reader of the quarantine file holds
 _KINDS = {str: "text", int: "a number", float: "a number", bool: "a truth value", list: "a list"}
 _NOT_REPORTED = frozenset({"", "-", "null", "none", "n/a"})
 """Text for nothing: exports of tables, and access logs."""
@@ -121,7 +122,7 @@ def numbers_only(usage: Any, depth: int = 4) -> dict[str, Any]:
         for key, value in list(usage.items())[:_MOST_RAW]:
             if isinstance(value, dict):
                 kept[key] = numbers_only(value, depth - 1)
-            elif value is None or isinstance(value, int | float):
+            elif value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < _BEYOND):
                 kept[key] = value
     return kept
 

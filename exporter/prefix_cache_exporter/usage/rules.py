@@ -261,14 +261,18 @@ def _with_parts(record: UsageRecord, parts: list[Part], usage_map: UsageMap) -> 
     unclear = any(rule is not None and part.kind in rule.unclear for part in parts)
     added = [part for part in parts if rule is not None and part.kind in rule.add]
     anomalies = (*record.anomalies, "part_unclear") if unclear else record.anomalies
+    whole = [part for part in added if _is_whole(part, usage_map)]
+    if len(whole) < len(added):
+        added = whole
+        anomalies, record = (*anomalies, "part_incomplete"), replace(record, quality="anomaly")
     if not added:
         return replace(record, anomalies=anomalies)
     components = [replace(record, anomalies=())]
     for part in added:
         cached = (part.read or 0) + (part.write or 0)
-        total = None if part.input is None else part.input + (cached if usage_map.rule == EXCLUSIVE else 0)
+        total = (part.input or 0) + (cached if usage_map.rule == EXCLUSIVE else 0)
         split, _ = by_ttl(part.write, part.split)
-        uncached = None if total is None else total - cached
+        uncached = total - cached
         components.append(
             replace(
                 record,
@@ -297,6 +301,11 @@ def _with_parts(record: UsageRecord, parts: list[Part], usage_map: UsageMap) -> 
         output_tokens=_sum(components, "output_tokens"),
         components=tuple(components),
     )
+
+
+def _is_whole(part: Part, usage_map: UsageMap) -> bool:
+    cached = (part.read or 0) + (part.write or 0)
+    return part.input is not None and (usage_map.rule == EXCLUSIVE or cached <= part.input)
 
 
 def _sum(components: list[UsageRecord], name: str) -> int | None:

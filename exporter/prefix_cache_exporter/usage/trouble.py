@@ -25,6 +25,7 @@ _WORDS = {
     "sum_ne_total": "the total is not input and output",
     "ttl_split_mismatch": "the writes by time to live are more than the writes",
     "uncached_mismatch": "the uncached tokens are not what reads and writes leave of the input",
+    "part_incomplete": "a part of it has no input and was not added",
     "part_unclear": "a part of it may be in its numbers or not, and was not added",
 }
 _DERIVED = {
