@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from prefix_cache_exporter import documents
 from prefix_cache_exporter.documents import (
@@ -113,7 +114,7 @@ def test_long_values_are_cut_in_messages() -> None:
 
 def test_shipped_schemas_are_sound() -> None:
     for path in (documents.data_root() / "schema").glob("*.schema.json"):
-        assert read_schema(path.name.removesuffix(".schema.json"))
+        Draft202012Validator.check_schema(read_schema(path.name.removesuffix(".schema.json")))
 
 
 def test_a_wheel_carries_its_facts_beside_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

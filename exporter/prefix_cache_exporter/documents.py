@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from jsonschema import Draft202012Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -99,7 +98,6 @@ def data_root() -> Path:
 def read_schema(name: str) -> dict[str, Any]:
     """The JSON Schema `metric_maps/schema/<name>.schema.json`."""
     schema: dict[str, Any] = json.loads((data_root() / "schema" / f"{name}.schema.json").read_bytes())
-    Draft202012Validator.check_schema(schema)
     return schema
 
 
@@ -109,17 +107,21 @@ def validate(data: Any, schema: Mapping[str, Any], file: str) -> None:
     Raises:
         DocumentError: for the first mistake in document order, the innermost cause of it.
     """
-    errors = sorted(
-        Draft202012Validator(schema).iter_errors(data), key=lambda error: list(map(str, error.absolute_path))
-    )
+    errors = _errors(data, schema)
     if errors:
         raise _explain(errors[0], file)
 
 
 def all_errors(data: Any, schema: Mapping[str, Any], file: str) -> list[DocumentError]:
     """Every mistake that `validate` would raise one by one, in document order."""
+    return [_explain(error, file) for error in _errors(data, schema)]
+
+
+def _errors(data: Any, schema: Mapping[str, Any]) -> list[ValidationError]:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415  # slow to import, and commands without YAML need none
+
     errors = Draft202012Validator(schema).iter_errors(data)
-    return [_explain(error, file) for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path)))]
+    return sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
 
 
 def place(path: Iterable[str | int]) -> str:

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from prefix_cache_exporter.documents import data_root
 from prefix_cache_exporter.usage.intake import Intake
-from prefix_cache_exporter.usage.maps import get_map, shipped_maps
+from prefix_cache_exporter.usage.maps import get_map, read_map, shipped_maps
 from prefix_cache_exporter.usage.record import UsageRecord
 from support.usage import counts, encode, settled
 
@@ -383,6 +384,11 @@ def test_every_format_gives_a_record_or_nothing_for_an_empty_object_and_marks_wh
     for record in settled(name, {}):
         assert record.quality == "usage_missing"
         assert record.format == name
+
+
+@pytest.mark.parametrize("path", sorted((data_root() / "usage").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_map_keeps_the_schema(path):
+    assert read_map(path)["format"] == path.stem
 
 
 def test_every_shipped_map_compiles_and_says_what_it_is():

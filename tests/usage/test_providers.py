@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from prefix_cache_exporter.documents import DocumentError, data_root
+from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml, read_schema, validate
 from prefix_cache_exporter.usage.providers import parse_providers, shipped_providers
 
 
@@ -39,3 +39,7 @@ def test_one_name_cannot_be_two_providers():
     with pytest.raises(DocumentError) as caught:
         parse_providers({"a": {"names": ["x"]}, "b": {"names": ["X"]}}, "providers.yaml")
     assert str(caught.value) == "providers.yaml: providers.b.names: got X, expected a name that is not also a's"
+
+
+def test_the_shipped_providers_keep_their_schema():
+    validate(load_yaml(data_root() / "providers.yaml"), read_schema("providers"), "providers.yaml")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from prefix_cache_exporter.config import Config, UsageSource
     from prefix_cache_exporter.report.progress import Progress
+    from prefix_cache_exporter.usage.inventory import Inventory
     from prefix_cache_exporter.usage.price import PriceBook
 
 _FIELDS = ("template", "template_revision", "namespace", "tenant", "task", "eligible_tokens", "attempt")
@@ -63,7 +64,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _run(args: argparse.Namespace) -> int:
     from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.report.billing import BillingError  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.maps import UnknownFormatError  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.paths import PathError  # noqa: PLC0415  # when run
 
@@ -78,7 +78,7 @@ def _run(args: argparse.Namespace) -> int:
     except (UnknownFormatError, PathError) as error:
         print(f"prefix-cache-exporter report: {error}", file=sys.stderr)
         return 2
-    except (DocumentError, BillingError) as error:
+    except DocumentError as error:
         print(error, file=sys.stderr)
     except OSError as error:
         print(f"{error.filename}: {(error.strerror or 'an error').lower()}", file=sys.stderr)
@@ -93,10 +93,9 @@ class _UsageError(ValueError):
 
 
 def _report(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.report import document, reading, reconcile, render  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.report import document, reading, render  # noqa: PLC0415  # when run
     from prefix_cache_exporter.report.progress import Progress  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.eligible import Eligibility  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.inventory import load_inventory  # noqa: PLC0415  # when run
 
     by = [name for name in args.by.split(",") if name]
     unknown = next((name for name in by if name not in document.DIMENSIONS), None)
@@ -107,10 +106,13 @@ def _report(args: argparse.Namespace) -> int:
     prices = _prices(args, config)
     inventory = args.inventory or config.inventory.file
     eligibility = Eligibility(
-        load_inventory(inventory) if inventory else None, block_size_tokens=args.block_size or source.block_size_tokens
+        _inventory(inventory) if inventory else None, block_size_tokens=args.block_size or source.block_size_tokens
     )
-    billed = reconcile.read_billing(args.reconcile) if args.reconcile else None
-    logged = reconcile.Logged()
+    logged = billed = None
+    if args.reconcile:
+        from prefix_cache_exporter.report import reconcile  # noqa: PLC0415  # when asked for
+
+        billed, logged = reconcile.read_billing(args.reconcile), reconcile.Logged()
     progress = Progress(sys.stderr, reading.size_of(paths))
     groups = document.Groups(by, args.groups)
     into = document.Run(
@@ -118,12 +120,12 @@ def _report(args: argparse.Namespace) -> int:
         prices,
         eligibility,
         release=(args.template, args.template_revision),
-        logged=logged if billed is not None else None,
+        logged=logged,
     )
     made = document.run(_reading(args, config, source, progress), paths, groups, prices, into)
     progress.close()
     made = {"format": source.format, **made}
-    if billed is not None:
+    if logged is not None and billed is not None:
         made["reconciliation"] = reconcile.compare(logged, billed, args.tolerance)
     write = {"json": render.to_json, "markdown": render.to_markdown, "csv": render.to_csv, "text": render.to_text}
     sys.stdout.write(write[args.output](made))
@@ -214,6 +216,12 @@ def _prices(args: argparse.Namespace, config: Config) -> PriceBook:
     from prefix_cache_exporter.usage.price import PriceBook  # noqa: PLC0415  # when run
 
     return PriceBook.load([*config.prices.files, *args.prices], currency=args.currency or config.prices.currency)
+
+
+def _inventory(file: str | Path) -> Inventory:
+    from prefix_cache_exporter.usage.inventory import load_inventory  # noqa: PLC0415  # when asked for
+
+    return load_inventory(file)
 
 
 def _paths(given: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prefix_cache_exporter.documents import data_root, load_yaml, read_schema, validate
+from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml, read_schema, validate
 from prefix_cache_exporter.usage.maps import MapBook
 from prefix_cache_exporter.usage.merge import Merger
 from prefix_cache_exporter.usage.normaliser import Normaliser
@@ -28,7 +28,7 @@ MEASURES = ("requests", "input", "read", "write", "output")
 """What is compared, beside cost."""
 
 
-class BillingError(ValueError):
+class BillingError(DocumentError):
     """A billing file that cannot be read.
 
     Attributes:
@@ -39,8 +39,8 @@ class BillingError(ValueError):
     """
 
     def __init__(self, file: str, place: str, got: str, expected: str) -> None:
-        self.file, self.place, self.got, self.expected = file, place, got, expected
-        super().__init__(f"{file}: {place}: got {got}, expected {expected}")
+        self.place = place
+        super().__init__(file, place, got, expected)
 
 
 @dataclass(slots=True)

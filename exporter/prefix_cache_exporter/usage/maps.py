@@ -13,11 +13,12 @@ A map of the user's own follows the same schema. The common case, a known object
 from __future__ import annotations
 
 import re
+from collections import ChainMap
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path as File
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml, place, read_schema, validate
@@ -29,7 +30,7 @@ from .record import TTLS
 from .values import word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from .conditions import Condition
 
@@ -201,7 +202,8 @@ class MapBook:
     """
 
     def __init__(self, user: Iterable[File | str] = ()) -> None:
-        self._documents = dict(_shipped())
+        own: dict[str, dict[str, Any]] = {}
+        self._documents: Mapping[str, dict[str, Any]] = ChainMap(own, _shipped())  # type: ignore[arg-type]  # written to `own` only
         self._files = {name: f"{name}.yaml" for name in self._documents}
         self._own: set[str] = set()
         self._maps: dict[str, UsageMap] = {}
@@ -210,16 +212,26 @@ class MapBook:
             name = document["format"]
             if name in self._documents:
                 raise DocumentError(str(file), "format", name, "a name that no other map has")
-            self._documents[name], self._files[name] = document, str(file)
+            own[name], self._files[name] = document, str(file)
             self._own.add(name)
-        self._aliases: dict[str, str] = {}
-        for name, document in self._documents.items():
-            for alias in document.get("aliases", ()):
-                if alias in self._documents or self._aliases.get(alias, name) != name:
-                    raise DocumentError(self._files[name], "aliases", alias, "a name that no other map has")
-                self._aliases[alias] = name
+        if own:
+            self._aliases  # noqa: B018  # a user's map may claim a name that another has
         for name in self._own:
             self.get(name)
+
+    @cached_property
+    def _aliases(self) -> Mapping[str, str]:
+        """Names by alias; to know them, every map must be read, which most commands need not."""
+        aliases: dict[str, str] = {}
+        for name, document in self._documents.items():
+            for alias in document.get("aliases", ()):
+                if alias in self._documents or aliases.get(alias, name) != name:
+                    raise DocumentError(self._files[name], "aliases", alias, "a name that no other map has")
+                aliases[alias] = name
+        return aliases
+
+    def _name(self, name: str) -> str:
+        return name if name in self._documents else self._aliases.get(name, name)
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -233,7 +245,7 @@ class MapBook:
             UnknownFormatError: where there is none.
             DocumentError: where the map cannot be compiled.
         """
-        name = self._aliases.get(name, name)
+        name = self._name(name)
         if name not in self._documents:
             near = get_close_matches(name, [*self._documents, *self._aliases], n=2)
             raise UnknownFormatError(name, tuple(near))
@@ -251,7 +263,7 @@ class MapBook:
         if base is None:
             return document
         key = "extends" if "extends" in document else "usage_from"
-        base = self._aliases.get(base, base)
+        base = self._name(base)
         if base not in self._documents:
             near = get_close_matches(base, [*self._documents, *self._aliases], n=2)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
@@ -303,20 +315,38 @@ def _with_text_keys(data: Any) -> Any:
     return [_with_text_keys(item) for item in data] if isinstance(data, list) else data
 
 
+class _Shipped(Mapping[str, dict[str, Any]]):
+    """The YAML of the shipped maps by format, each read when it is asked for; tests hold all to the schema."""
+
+    def __init__(self, folder: File) -> None:
+        self._files = {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+        self._read: dict[str, dict[str, Any]] = {}
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        if name not in self._read:
+            document = load_yaml(self._files[name])
+            if not isinstance(document, dict) or document.get("format") != name:
+                raise DocumentError(str(self._files[name]), "format", "another name", f"{name}, as the file is called")
+            self._read[name] = document
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
 @cache
 def _shipped() -> Mapping[str, dict[str, Any]]:
-    documents = {}
-    for file in sorted((data_root() / "usage").glob("*.yaml")):
-        document = load_yaml(file)
-        documents[file.stem] = document
-        if not isinstance(document, dict) or document.get("format") != file.stem:
-            raise DocumentError(str(file), "format", "another name", f"{file.stem}, as the file is called")
-    return MappingProxyType(documents)
+    return _Shipped(data_root() / "usage")
 
 
 @cache
 def _shipped_map(name: str) -> UsageMap:
-    validate(_shipped()[name], read_schema("usage"), f"{name}.yaml")
     return MapBook()._compile(name)  # noqa: SLF001  # its own class's member
 
 
