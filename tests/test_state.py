@@ -43,6 +43,14 @@ def test_what_was_written_is_there_again(tmp_path: Path) -> None:
     assert [(name[0], one.touched, one.first_traffic) for name, one in book.releases.items()] == [("a", 1.0, 1.0)]
 
 
+def test_a_store_that_nobody_closes_is_closed_with_its_last_reference():
+    store = Store(None)
+    connection = store._db
+    del store
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+
+
 def test_missing_folders_are_made(tmp_path: Path) -> None:
     filled(tmp_path / "new" / "folder" / "state.db")
     assert (tmp_path / "new" / "folder" / "state.db").exists()

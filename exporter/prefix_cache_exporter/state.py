@@ -11,6 +11,7 @@ import json
 import logging
 import sqlite3
 import time
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,9 @@ class Store:
         self.path = None if path is None else Path(path)
         self.set_aside = 0
         self._db = self._open()
+        # Python complains of a connection that is dropped unclosed; here nothing is lost by it.
+        self._closing = weakref.finalize(self, self._db.close)
+        self._closing.atexit = False  # a thread may still be writing
 
     def load(self, ledger: Ledger) -> Cursors:
         """Fills a fresh ledger and returns the positions that belong to it."""
@@ -84,7 +88,7 @@ class Store:
 
     def close(self) -> None:
         """Closes the file. Committed work needs no closing to be safe."""
-        self._db.close()
+        self._closing()
 
     def _open(self) -> sqlite3.Connection:
         if self.path is None:
