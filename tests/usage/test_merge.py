@@ -194,7 +194,7 @@ def test_a_line_without_usage_does_not_make_a_duplicate_of_the_one_that_brings_i
     assert feed(intake, running, done) == [Duplicate(), Duplicate()]
 
 
-def test_the_general_way_lays_usage_over_the_line_that_lacked_it():
+def test_the_general_way_takes_the_line_with_usage_for_the_one_that_lacked_it():
     intake = Intake(get_map("openai.responses"))
     assert intake.slowly(encode(response("r", "queued")), 0.0) == []
     (record,) = intake.slowly(encode(response("r", "completed", 10)), 5.0)

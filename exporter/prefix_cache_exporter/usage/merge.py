@@ -149,12 +149,13 @@ class Merger:
             return (self._resolve(fragment, open_end=False),)
         if fragment.key in self.seen:
             return (_DUPLICATE,)
-        if fragment.key not in self._open and not _may_be_told_later(fragment):
-            self.seen.add(fragment.key)
-            return (self._resolve(fragment, open_end=False),)
-        fragment.closed = fragment.status != "incomplete"
-        fragment.complete = not _may_be_told_later(fragment)
-        return self._lay(fragment.key, fragment, now)
+        if _may_be_told_later(fragment):
+            fragment.closed = fragment.status != "incomplete"
+            return self._lay(fragment.key, fragment, now)
+        if self._open.pop(fragment.key, None) is not None:  # it says all that the line before it did
+            self._changed = True
+        self.seen.add(fragment.key)
+        return (self._resolve(fragment, open_end=False),)
 
     def settle(self, now: float, *, everything: bool = False) -> tuple[Outcome, ...]:
         """Settles what has been silent for long enough, or everything."""
