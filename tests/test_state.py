@@ -4,6 +4,7 @@ import logging
 import os
 import sqlite3
 import stat
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,7 +63,7 @@ def garbage(path: Path) -> None:
 
 def torn(path: Path) -> None:
     filled(path)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     size = path.stat().st_size
     with path.open("r+b") as file:
@@ -71,13 +72,13 @@ def torn(path: Path) -> None:
 
 
 def foreign(path: Path) -> None:
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE bookmarks (url TEXT)")
 
 
 def newer(path: Path) -> None:
     filled(path)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("PRAGMA user_version = 99")
 
 
@@ -142,7 +143,7 @@ def test_a_bad_file_that_cannot_be_renamed_leaves_state_in_memory(
 
 def test_families_that_the_catalogue_no_longer_has_are_left_out(tmp_path: Path) -> None:
     filled(tmp_path / "state.db")
-    with sqlite3.connect(tmp_path / "state.db") as db:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as db, db:
         db.execute("INSERT INTO series VALUES ('prefix_cache_gone', '[\"a\"]', '{\"\": 1}', '{}', 0)")
         db.execute("INSERT INTO series VALUES (?, '[\"too\", \"few\"]', '{\"\": 1}', '{}', 0)", (PROMPT.name,))
     book = ledger()
