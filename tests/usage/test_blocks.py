@@ -2,27 +2,36 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prefix_cache_exporter.release import Release
 from prefix_cache_exporter.report.reading import Reading
-from prefix_cache_exporter.usage.blocks import Blocks, Recent
+from prefix_cache_exporter.usage import blocks as blocks_module
+from prefix_cache_exporter.usage.blocks import Blocks
+from prefix_cache_exporter.usage.count import Counting, Tally
+from prefix_cache_exporter.usage.count_many import count_group, count_sums, label_sums, on_time
+from prefix_cache_exporter.usage.eligible import Eligibility
 from prefix_cache_exporter.usage.intake import Intake
 from prefix_cache_exporter.usage.maps import get_map
 from prefix_cache_exporter.usage.money import record_of
 from prefix_cache_exporter.usage.namespaces import Protector
 from prefix_cache_exporter.usage.paths import parse_path
+from prefix_cache_exporter.usage.price import PriceBook
+from prefix_cache_exporter.usage.recent import Recent
 from prefix_cache_exporter.usage.record import Duplicate, UsageRecord
 
 FIELDS = {"template": "$.metadata.template", "task": "$.task"}
 
 
-def readers(format_, **options):
+def readers(format_, *, label=None, **options):
     options = {"protect": Protector(), **options}
     fields = {name: parse_path(path) for name, path in FIELDS.items()}
-    blocks = Blocks(get_map(format_), fields=fields, **options)
+    blocks = Blocks(get_map(format_), fields=fields, label=label, **options)
     return (
         blocks,
         Intake(get_map(format_), fields=FIELDS, **options),
@@ -124,17 +133,72 @@ def changed(record, place, value, remove):
         inner[place[-1]] = value
 
 
-@pytest.mark.parametrize("format_", SHAPES)
-@settings(deadline=None, max_examples=40)
-@given(CHANGES, st.lists(st.integers(0, 79), max_size=5), st.booleans())
-def test_blocks_and_the_general_way_give_the_same_records(format_, changes, repeated, everywhere):
+def logged(format_, changes, repeated, everywhere):
     records = [SHAPES[format_](number) for number in range(80)]
     for number, place, value, remove in changes:
         for record in records if everywhere else [records[number]]:
             changed(record, place, value, remove)
-    lines = [json.dumps(record).encode() for record in [*records, *(records[number] for number in repeated)]]
-    ours, theirs = both(format_, lines)
+    return [json.dumps(record).encode() for record in [*records, *(records[number] for number in repeated)]]
+
+
+@pytest.mark.parametrize("format_", SHAPES)
+@settings(deadline=None, max_examples=40)
+@given(CHANGES, st.lists(st.integers(0, 79), max_size=5), st.booleans(), st.sampled_from([1, 100]))
+def test_blocks_and_the_general_way_give_the_same_records(format_, changes, repeated, everywhere, enough):
+    with mock.patch.object(blocks_module, "_ENOUGH", enough):
+        ours, theirs = both(format_, logged(format_, changes, repeated, everywhere))
     assert ours == theirs
+
+
+def counted(format_, lines, inventory, *, now, summing):
+    counting = Counting(release=lambda: Release("t1", "r1"), prices=PriceBook(), eligibility=Eligibility(inventory))
+    label = partial(label_sums, counting) if summing else None
+    blocks, intake, _ = readers(format_, label=label, models={"m0": "gpt-4o", "m1": "gpt-5"})
+    blocks.window = on_time(now)
+    tally = Tally("source")
+    for at in range(0, len(lines), 16):
+        taken = blocks.take(b"".join(line + b"\n" for line in lines[at : at + 16]))
+        for group in taken.groups:
+            count_group(counting, group, tally, now)
+        for record in intake.take(taken.odd, 0.0):
+            if isinstance(record, UsageRecord):
+                counting.count(record, tally, now)
+    for sums in blocks.sums():
+        count_sums(counting, sums, tally, now)
+    rows = {labels: [number or 0 for number in sums] for labels, sums in tally.rows.items()}
+    return rows, tally.more, tally.events, tally.seconds
+
+
+@pytest.mark.parametrize("format_", SHAPES)
+@settings(deadline=None, max_examples=20)
+@given(CHANGES, st.lists(st.integers(0, 79), max_size=5), st.booleans(), st.integers(-90_000, 90_000), st.booleans())
+def test_sums_and_rows_count_the_same(format_, changes, repeated, everywhere, late, registered):  # noqa: PLR0917  # what hypothesis gives
+    lines, now = logged(format_, changes, repeated, everywhere), 1790000040.0 + late
+    inventory = mock.Mock(tokens=lambda template, _revision, _model: 64 if template == "t1" else None, rules=())
+    summed, rowed = (
+        counted(format_, lines, inventory if registered else None, now=now, summing=summing)
+        for summing in (True, False)
+    )
+    assert summed == rowed
+
+
+def test_sums_are_taken_out_when_there_are_too_many():
+    lines = [json.dumps(chat(number, task=f"task-{number}")).encode() for number in range(5000)]
+    blocks, _, _ = readers("openai.chat", label=lambda *_: "label", protect=dict)
+    taken = blocks.take(b"\n".join(lines))
+    assert sum(sums.requests for sums in taken.sums) == 5000
+    assert blocks.sums() == []
+
+
+def test_what_nobody_expected_costs_three_blocks_at_most():
+    blocks, _, _ = readers("openai.chat")
+
+    def odd(start, **changes):
+        lines = [json.dumps(chat(start + number, **(changes if number == 7 else {}))).encode() for number in range(120)]
+        return len(blocks.take(b"\n".join(lines)).odd)
+
+    assert [odd(1000 * at, model="new") for at in range(6)] == [0, 0, 0, 0, 0, 0]  # learnt from the first block
+    assert [odd(1000 * at, model="newer") for at in range(6, 12)] == [1, 1, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("format_", SHAPES)

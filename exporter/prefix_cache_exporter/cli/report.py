@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prefix_cache_exporter.config import Config, UsageSource
+    from prefix_cache_exporter.report.document import Run
     from prefix_cache_exporter.report.progress import Progress
     from prefix_cache_exporter.usage.inventory import Inventory
     from prefix_cache_exporter.usage.price import PriceBook
@@ -122,7 +123,7 @@ def _report(args: argparse.Namespace) -> int:
         release=(args.template, args.template_revision),
         logged=logged,
     )
-    made = document.run(_reading(args, config, source, progress), paths, groups, prices, into)
+    made = document.run(_reading(args, config, source, progress, into), paths, groups, prices, into)
     progress.close()
     made = {"format": source.format, **made}
     if logged is not None and billed is not None:
@@ -176,7 +177,7 @@ def _fields(given: list[str]) -> Mapping[str, str]:
     return fields
 
 
-def _reading(args: argparse.Namespace, config: Config, source: UsageSource, progress: Progress) -> Any:
+def _reading(args: argparse.Namespace, config: Config, source: UsageSource, progress: Progress, into: Run) -> Any:
     from prefix_cache_exporter.report.reading import Reading  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.blocks import Blocks  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.intake import Intake  # noqa: PLC0415  # when run
@@ -208,6 +209,7 @@ def _reading(args: argparse.Namespace, config: Config, source: UsageSource, prog
         models=source.models,
         protect=protect,
         dedupe_records=source.dedupe_records,
+        label=into.label,
     )
     return Reading(intake, blocks, line_limit=source.line_limit_bytes, progress=progress.show)
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from prefix_cache_exporter.usage.money import record_of
+from prefix_cache_exporter.usage.money import record_of, summable
 from prefix_cache_exporter.usage.record import UsageRecord
+from prefix_cache_exporter.usage.sums import Sums
 
 from .summary import summarise
 from .tally import Group, Tally
@@ -147,6 +148,22 @@ class Run:
         elif len(self._held) > _GROUPS:
             self.flush()
 
+    def label(self, sample: UsageRecord, ttls: Iterable[str]) -> bool | None:
+        """Whether the sums of records like one are all that is needed of them; None where it takes their rows."""
+        rows = (
+            self._by_day
+            or self._logged is not None
+            or not summable(self._prices, sample, ttls)
+            or self._eligibility.concerns(sample, *self._release)
+        )
+        return None if rows else True
+
+    def add_sums(self, sums: Sums) -> None:
+        """Takes in what plain records add up to."""
+        if sums.last >= sums.first:
+            self._span([sums.first, sums.last])
+        self._groups.of(sums.sample, sums.requests).add_sums(sums, self._prices)
+
     def flush(self) -> None:
         """Takes in what is still held."""
         for sample, rows in self._held.values():
@@ -185,6 +202,8 @@ def run(reading: Reading, paths: Sequence[str], groups: Groups, prices: PriceBoo
     for found in reading.groups(paths):
         if isinstance(found, UsageRecord):
             into.add(found)
+        elif isinstance(found, Sums):
+            into.add_sums(found)
         else:
             into.hold(*found)
     into.flush()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.intake import Group as Gathered
     from prefix_cache_exporter.usage.intake import Intake
     from prefix_cache_exporter.usage.merge import Outcome
+    from prefix_cache_exporter.usage.sums import Sums
 
 STANDARD_INPUT = "-"
 BLOCK = 1 << 17
@@ -69,7 +70,7 @@ class Reading:
         self.qualities: Counter[str] = Counter()
         self.unreadable: dict[str, str] = {}
 
-    def groups(self, paths: Iterable[str]) -> Iterator[Gathered | UsageRecord]:
+    def groups(self, paths: Iterable[str]) -> Iterator[Gathered | Sums | UsageRecord]:
         """Every settled record of the logs: plain ones gathered by what they have in common, others one by one."""
         for path in paths:
             for part in self._parts(path):
@@ -78,6 +79,7 @@ class Reading:
                     self.lines += taken.lines
                     self.duplicates += taken.repeats
                     yield from self._counted(taken.groups)
+                    yield from self._summed(taken.sums)
                     yield from self._general(taken.odd, path)
                 else:
                     lines = part if isinstance(part, list) else [line for line in part.split(b"\n") if line.strip()]
@@ -87,6 +89,12 @@ class Reading:
                     self._progress(self.bytes, self.lines)
             yield from self._settled(self._intake.merger.end(path))
         yield from self._settled(self._intake.settle(0.0, everything=True))
+        yield from self._summed(self._blocks.sums())
+
+    def _summed(self, sums: Iterable[Sums]) -> Iterator[Sums]:
+        for some in sums:
+            self.qualities[some.sample.quality] += some.requests
+            yield some
 
     def _counted(self, groups: Iterable[Gathered]) -> Iterator[Gathered]:
         for group in groups:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.usage.money import Money, cost_rows
+from prefix_cache_exporter.usage.money import Money, cost_rows, cost_sums
 from prefix_cache_exporter.usage.price import Unpriced
 
 from .latency import Durations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.intake import Row
     from prefix_cache_exporter.usage.price import Cost, PriceBook
     from prefix_cache_exporter.usage.record import UsageRecord
+    from prefix_cache_exporter.usage.sums import Sums
 
 Release = tuple[str | None, str | None]
 """Template and revision of records that name none."""
@@ -122,6 +124,23 @@ class Tally:
         self.eligible_tokens += eligible
         self.eligible_cached_tokens += cached
 
+    def add_sums(self, sums: Sums, prices: PriceBook) -> None:
+        """Takes in what records add up to that concern no eligible prefix and whose prices are summable."""
+        self.output_tokens += sums.output
+        self._pay(cost_sums(prices, sums), sums.requests)
+        if not sums.reported:
+            self.unreported_requests += sums.requests
+            self.unreported_prompt_tokens += sums.total
+            return
+        self.reported_requests += sums.requests
+        self.hit_requests += sums.hits
+        self.prompt_tokens += sums.total
+        self.cached_prompt_tokens += sums.read
+        self.uncached_prompt_tokens += sums.uncached
+        for ttl, tokens in sums.written.items():
+            if tokens:
+                self.written[ttl] = self.written.get(ttl, 0) + tokens
+
     def _write(self, tokens: int, split: Mapping[str, int]) -> None:
         for ttl, count in (split or {"unknown": tokens}).items() if tokens else ():
             self.written[ttl] = self.written.get(ttl, 0) + count
@@ -196,6 +215,10 @@ class Group:
         self._tally(sample, rows[-1][6]).add_rows(sample, rows, prices, eligibility, release)
         self.ttft.extend([seconds for row in rows if (seconds := row[7]) is not None])
         self.durations.extend([seconds for row in rows if (seconds := row[8]) is not None])
+
+    def add_sums(self, sums: Sums, prices: PriceBook) -> None:
+        """Takes in what records add up to."""
+        self._tally(sums.sample, sums.last if sums.last > -inf else None).add_sums(sums, prices)
 
     def _tally(self, record: UsageRecord, time: float | None) -> Tally:
         model = (record.provider, record.model)

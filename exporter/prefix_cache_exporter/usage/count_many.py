@@ -24,13 +24,17 @@ from .count import (
     UNREPORTED_PROMPT,
     gain,
 )
-from .money import cost_rows, record_of
+from .money import cost_rows, cost_sums, record_of, summable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .count import Counting, Labels, Tally
     from .intake import Group
+    from .record import UsageRecord
+    from .sums import Sums
+
+_MINUTE = 60.0
 
 
 def count_group(counting: Counting, group: Group, tally: Tally, now: float) -> None:
@@ -75,6 +79,43 @@ def count_group(counting: Counting, group: Group, tally: Tally, now: float) -> N
             record = record_of(sample, row)
             counting.latency(record, labels, counting.eligible(record, labels), tally)
     counting.fingerprint(sample, labels, now, len(rows))
+
+
+def label_sums(counting: Counting, sample: UsageRecord, ttls: Iterable[str]) -> Labels | None:
+    """The labels of records like one; None where their sums are not enough to count them."""
+    labels = counting.labels(sample)
+    if counting.prices is not None and not summable(counting.prices, sample, ttls):
+        return None
+    eligibility = counting.eligibility
+    concerned = eligibility is not None and eligibility.concerns(sample, labels.template, labels.template_revision)
+    return None if concerned else labels
+
+
+def count_sums(counting: Counting, summed: Sums, tally: Tally, now: float) -> None:
+    """Adds what records add up to that `label_sums` gave labels to and whose times are not skewed."""
+    labels: Labels = summed.label
+    sums, count = tally.row(labels), summed.requests
+    gain(sums, REQUESTS, count)
+    gain(sums, OUTPUT, summed.output)
+    gain(sums, REPORTED, count if summed.reported else 0)
+    gain(sums, UNREPORTED, 0 if summed.reported else count)
+    if not summed.reported:
+        gain(sums, UNREPORTED_PROMPT, summed.total)
+    else:
+        gain(sums, HIT, summed.hits)
+        gain(sums, PROMPT, summed.total)
+        gain(sums, CACHED, summed.read)
+        gain(sums, UNCACHED, summed.uncached)
+        for ttl, amount in summed.written.items():
+            tally.add("written_prompt_tokens", labels, amount, ttl)
+    if counting.prices is not None:
+        counting.money(cost_sums(counting.prices, summed), labels, tally, count)
+    counting.fingerprint(summed.sample, labels, now, count)
+
+
+def on_time(now: float) -> tuple[float, float]:
+    """Times that are not skewed, for the next minute."""
+    return now - OLDEST_SECONDS + _MINUTE, now + FUTURE_SECONDS
 
 
 def _written(labels: Labels, writes: Sequence[int | None], splits: Sequence[Mapping[str, int]], tally: Tally) -> None:

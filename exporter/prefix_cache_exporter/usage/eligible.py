@@ -94,6 +94,10 @@ class Eligibility:
         found = self.reusable(shared, total, record.provider, record.model, time)
         return shared if isinstance(found, str) and "eligible_tokens" in record.extra else found
 
+    def concerns(self, sample: UsageRecord, template: str | None, template_revision: str | None) -> bool:
+        """Whether `sums` can give anything but zeros for records like one."""
+        return not isinstance(self._shared(sample, template, template_revision), str)
+
     def sums(
         self,
         sample: UsageRecord,

@@ -10,7 +10,7 @@ from prefix_cache_exporter.measures import EXPORTER, USAGE
 from prefix_cache_exporter.recorder import Change
 
 from .count import Tally
-from .count_many import count_group
+from .count_many import count_group, count_sums, on_time
 from .log import Block
 from .record import Duplicate, Quarantined, Skipped, UsageRecord
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .quarantine import QuarantineFile
     from .remember import Durable
     from .sketch import Window
+    from .sums import Sums
 
 _log = logging.getLogger(__name__)
 
@@ -130,12 +131,15 @@ class Ingest:
         if self._reading is None:
             self._reading = self._follower.poll()
         tally, held = Tally(self.source), 0
+        self._window()
         positions: dict[str, bytes | None] = {}
         try:
             for batch in self._reading:
                 held += self._take(batch, tally)
                 positions.update(batch.cursors)
                 if held >= CHANGE_LINES:
+                    self._sums(self._blocks.sums() if self._blocks is not None else (), tally)
+                    self._window()
                     self._apply(tally, positions)
                     lines += held
                     tally, positions, held = Tally(self.source), {}, 0
@@ -145,9 +149,21 @@ class Ingest:
                 self._reading = None
             self._outcomes(self._settled(), tally, self._clock())
         finally:  # what has been counted and its positions go together, whatever happens
+            self._sums(self._blocks.sums() if self._blocks is not None else (), tally)
             self._apply(tally, positions)
         self._publish(self._clock())
         return lines + held
+
+    def _window(self) -> None:
+        """Bounds the times of what is summed up next."""
+        if self._blocks is not None:
+            self._blocks.window = on_time(self._clock())
+
+    def _sums(self, sums: Iterable[Sums], tally: Tally) -> None:
+        now = self._clock()
+        for some in sums:
+            count_sums(self._counting, some, tally, now)
+            self._last_record = now
 
     def _take(self, batch: Batch, tally: Tally) -> int:
         now = self._clock()
@@ -164,7 +180,7 @@ class Ingest:
 
     def _lines(self, lines: Sequence[bytes], log: str, tally: Tally, now: float) -> int:
         try:
-            groups, outcomes, count = self._gather(lines, now, log)
+            groups, outcomes, count = self._gather(lines, now, log, tally)
         except Exception as error:  # noqa: BLE001  # a mistake of ours costs one counted line, never the file
             self._mistake(error)
             groups, outcomes, count = [], self._one_by_one(lines, log, tally, now), len(lines)
@@ -174,7 +190,9 @@ class Ingest:
         self._outcomes(outcomes, tally, now)
         return count
 
-    def _gather(self, lines: Sequence[bytes], now: float, log: str) -> tuple[list[Group], list[Outcome], int]:
+    def _gather(
+        self, lines: Sequence[bytes], now: float, log: str, tally: Tally
+    ) -> tuple[list[Group], list[Outcome], int]:
         if self._blocks is None or not self._blocks.able:
             groups, outcomes = self._intake.gather(lines, now, log)
             return groups, outcomes, len(lines)
@@ -182,6 +200,7 @@ class Ingest:
         if not isinstance(lines, Block) and block.count(b"\n") != len(lines):  # values of an array over several lines
             return [], self._new(self._intake.take(lines, now, log)), len(lines)
         taken = self._blocks.take(block)
+        self._sums(taken.sums, tally)
         repeats: list[Outcome] = [_DUPLICATE] * taken.repeats
         return taken.groups, repeats + self._new(self._intake.take(taken.odd, now, log)), taken.lines
 

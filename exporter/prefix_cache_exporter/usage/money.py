@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .intake import Row
     from .price import PriceBook
+    from .sums import Sums
 
 
 class Money:
@@ -80,6 +81,42 @@ def cost_rows(prices: PriceBook, sample: UsageRecord, rows: Sequence[Row]) -> It
             continue
         for row in some:
             yield priced(record_of(sample, row), rates), 1
+
+
+def summable(prices: PriceBook, sample: UsageRecord, ttls: Iterable[str]) -> bool:
+    """Whether the cost of records like one is that of their sums; `ttls` are times to live for which they may write."""
+    rates = prices.schedule(sample.provider, sample.model, sample.service_tier, batch=sample.batch is True)
+    if isinstance(rates, Schedule):
+        return False
+    return isinstance(rates, str) or (
+        rates.exact
+        and rates.read is not None
+        and rates.output is not None
+        and all(rates.written(ttl) is not None for ttl in ttls)
+    )
+
+
+def cost_sums(prices: PriceBook, sums: Sums) -> Cost | Unpriced:
+    """What records cost whose prices are `summable`."""
+    sample = sums.sample
+    if sample.quality == "served_from_gateway_cache":
+        return Unpriced(sample.quality)
+    if not sums.reported:
+        return Unpriced("cache_unknown")
+    rates = prices.schedule(sample.provider, sample.model, sample.service_tier, batch=sample.batch is True)
+    if not isinstance(rates, Rates):
+        return Unpriced(str(rates))
+    written = sums.written
+    per = PER_TRILLIONTH
+    return Cost(
+        sums.read * (rates.read or 0) // per,
+        sum(tokens * (rates.written(ttl) or 0) for ttl, tokens in written.items()) // per,
+        sums.uncached * rates.input // per,
+        sums.output * (rates.output or 0) // per,
+        sums.total * rates.input // per,
+        rates.currency,
+        written.get("unknown", 0),
+    )
 
 
 def record_of(sample: UsageRecord, row: Row) -> UsageRecord:

@@ -1,4 +1,4 @@
-"""The arithmetic on lines of one learnt shape, as one generated loop: decoded lines in, rows by their words out.
+"""The arithmetic on lines of one learnt shape, as one generated loop: decoded lines in, sums by their words out.
 
 The function is made of names that msgspec struct members have here (`f0.f2`), never of text of a map.
 """
@@ -11,38 +11,44 @@ from . import rules, values
 from .record import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .intake import Row
     from .maps import UsageMap
+    from .sums import Sums
 
-    Run = Callable[[Sequence[Any], list[int]], tuple[dict[tuple[Any, ...], list[Row]], dict[tuple[Any, ...], int]]]
+    Words = tuple[Any, ...]
+    Opened = Callable[[Words, int, Any, Row], Sums | None]
+    Run = Callable[[Sequence[Any], list[int], Callable[[Words], Sums | None], Opened], None]
 
 _ZERO = ("extra_input", "extra_output", "reasoning")
 _SOURCE = """
-def run(lines, odd):
-    rows, heads, adders = {{}}, {{}}, {{}}
-    adder = adders.get
+def run(lines, odd, find, opened):
     n = -1
     for r in lines:
         n += 1
         {body}
         key = ({words})
-        add = adder(key)
-        if add is None:
-            some = rows[key] = []
-            heads[key] = n
-            add = adders[key] = some.append
-        add(({row}))
-    return rows, heads
+        s = find(key)
+        if s is None:
+            s = opened(key, n, r, ({row}))
+            if s is None: odd.append(n); continue
+        if {summed}:
+            s.requests += 1
+            s.total += {total}
+            s.output += {output}
+            {cached}
+        else:
+            s.add(({row}))
 """
 
 
 def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time_is_number: bool) -> Run:
     """The loop for a shape.
 
-    It gives rows by words, and where the first line with these words stands; `odd` gains the places of lines whose
-    numbers do not add up.
+    It adds each line to the sums that `find` gives for its words, or `opened` for words that it does not know: that is
+    told the words, the place of the line, the decoded line and its row, and gives None for words that are not plain.
+    `odd` gains the places of lines of such words and of those whose numbers do not add up.
 
     Args:
         place: the member of each role.
@@ -75,22 +81,30 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
     ttls = {role.removeprefix("ttl "): name for role, name in at.items() if role.startswith("ttl ")}
     if write is not None:
         pairs = ", ".join(f"{writer.constant(ttl)}: {name}" for ttl, name in ttls.items())
-        writer.line("s = NOTHING")
+        writer.line("p = NOTHING")
         parts = " or ".join([write, *ttls.values()])
         writer.line(f"if {parts}:")
-        writer.line(f"    s, bad = by_ttl({write}, {{{pairs}}})")
+        writer.line(f"    p, bad = by_ttl({write}, {{{pairs}}})")
         writer.line(f"    if bad: {declined}")
-        split = "s"
+        split = "p"
     when = at.get("time", "None")
+    moment = at.get("time", "")
     if "time" in at and time_is_number:
         when = f"float({when})"
     elif "time" in at:
         writer.line(f"t = moment({when})")
         writer.line(f"if t is None: {declined}")
-        when = "t"
+        when = moment = "t"
     row = (total, read or "None", write or "None", uncached, at["output"], split, when, "None", "None")
     source = _SOURCE.format(
-        body="\n        ".join(writer.lines), words="".join(f"{name}, " for name in names), row=", ".join(row)
+        body="\n        ".join(writer.lines),
+        words="".join(f"{name}, " for name in names),
+        row=", ".join(row),
+        # The bounds are those of the times so far: mostly a time lies within them.
+        summed=f"s.first <= {moment} <= s.last or s.widen({moment})" if moment else "s.summed",
+        total=total,
+        output=at["output"],
+        cached="\n            ".join(_cached(read, write)),
     )
     scope: dict[str, Any] = {
         "NOTHING": NOTHING,
@@ -101,6 +115,14 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
     exec(compile(source, "<loop of a shape>", "exec"), scope)  # noqa: S102  # made of this module's own names
     run: Run = scope["run"]
     return run
+
+
+def _cached(read: str | None, write: str | None) -> Iterator[str]:
+    if read:
+        yield f"if {read}: s.read += {read}; s.hits += 1"
+    if write:
+        yield "if p: s.wrote(p)"
+        yield f"else: s.unsplit += 1; s.unknown += {write}"
 
 
 class _Writer:

@@ -61,14 +61,18 @@ class Durable:
 
     def add_all(self, ids: Sequence[str]) -> bool:
         """Remembers ids that are all new and all different, or none of them; whether they were."""
-        several = set(map(hash, ids))
-        if len(several) < len(ids) or not several.isdisjoint(self._young) or not several.isdisjoint(self._old):
+        numbers, young = list(map(hash, ids)), self._young
+        if not young.isdisjoint(numbers) or not self._old.isdisjoint(numbers):
             return False
         if self._known:
             digest = self._digest
             if not self._known.isdisjoint([digest(one.encode()).digest() for one in ids]):
                 return False
-        self._young |= several
+        before = len(young)
+        young.update(numbers)
+        if len(young) - before < len(numbers):  # one stood twice; none stood here before
+            young.difference_update(numbers)
+            return False
         self._append(ids)
         return True
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.documents import DocumentError
 
 from .blocks import Blocks
 from .count import Counting
+from .count_many import label_sums
 from .eligible import Eligibility
 from .follow import Follower
 from .ingest import LOG, MERGE, Ingest, cursor_kind
@@ -72,6 +74,13 @@ def build_ingest(
         dedupe_records=source.dedupe_records,
     )
     ids = Durable(source.dedupe_records, key, recorder.cursors(cursor_kind(MERGE, source.name)))
+    counting = Counting(
+        release=release,
+        prices=prices,
+        eligibility=Eligibility(inventory, block_size_tokens=source.block_size_tokens),
+        bands=source.ttft_bands,
+        fingerprints=fingerprints,
+    )
     return Ingest(
         source.name,
         follower=Follower(
@@ -90,14 +99,9 @@ def build_ingest(
             models=source.models,
             protect=protect,
             memory=ids,
+            label=partial(label_sums, counting),
         ),
-        counting=Counting(
-            release=release,
-            prices=prices,
-            eligibility=Eligibility(inventory, block_size_tokens=source.block_size_tokens),
-            bands=source.ttft_bands,
-            fingerprints=fingerprints,
-        ),
+        counting=counting,
         recorder=recorder,
         fingerprints=fingerprints,
         quarantine=None if source.quarantine_file is None else QuarantineFile(source.quarantine_file),
