@@ -22,7 +22,10 @@ _VALUES_OF = {
 _INFO = {
     "block_size": "16",
     "prefix_caching_hash_algo": "sha256",
-    "num_gpu_blocks": "1000", "enable_prefix_caching": "True", "kv_cache_size_tokens": "16000",}
+    "num_gpu_blocks": "1000",
+    "enable_prefix_caching": "True",
+    "kv_cache_size_tokens": "16000",
+}
 
 
 @dataclass(frozen=True)
