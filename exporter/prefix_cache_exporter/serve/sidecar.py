@@ -13,6 +13,8 @@ from prefix_cache_exporter import __version__, measures
 from prefix_cache_exporter.collector import LedgerCollector
 from prefix_cache_exporter.config import masked
 from prefix_cache_exporter.documents import DocumentError
+from prefix_cache_exporter.engine.maps import load_maps
+from prefix_cache_exporter.engine.words import caveat_sentences
 from prefix_cache_exporter.labels import Limits
 from prefix_cache_exporter.logs import fields
 from prefix_cache_exporter.recorder import Change, Recorder
@@ -32,7 +34,6 @@ from .loop import Loop
 from .posts import posts
 from .settings import prefixes
 from .watch import Watch, files_of
-from .words import caveats_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -223,7 +224,7 @@ class Sidecar:
 
     def _describe_caveat(self, id_: str) -> str:
         if self._words is None:  # only whoever looks at the page needs them
-            self._words = caveats_in_words(self._config.maps.of("vllm"))
+            self._words = caveat_sentences(load_maps(self._config.maps.of("vllm")))
         return self._words.get(id_, id_)
 
     def _note_loaded(self) -> None:

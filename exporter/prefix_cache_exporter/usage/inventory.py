@@ -153,7 +153,9 @@ def _named(name: str, segments: Mapping[str, list[Segment]], file: str, place: s
     if len(found) == 1:
         return found[0]
     known = ", ".join(segment.name for versions in segments.values() for segment in versions)
-    expected = f"one version of it, like {found[0].name}" if found else f"one of {known or 'no segments'}"
+    expected = f"one of {known}" if known else "a segment that stands under segments"
+    if found:
+        expected = f"one version of it, like {found[0].name}"
     raise DocumentError(file, place, name, expected)
 
 
