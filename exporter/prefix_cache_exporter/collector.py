@@ -33,10 +33,11 @@ class LedgerCollector:
 
     def collect(self) -> Iterator[Metric]:
         """Yields the families of one snapshot in the catalogue's order."""
+        began = self._recorder.now()  # what is born while the page is being made was not on it
         origins = self._recorder.origins()
         for family, rows in groupby(self._recorder.exposed(), key=lambda row: row.family):
             yield _metric(family, rows, _help(family, origins.get(family.name, ())))
-        self._recorder.note_scrape()
+        self._recorder.note_scrape(began)
 
 
 def _help(family: Family, origins: Sequence[str]) -> str:

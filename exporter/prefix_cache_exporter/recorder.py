@@ -209,10 +209,14 @@ class Recorder:
                     found[name] = found.get(name, 0) + parts.get("", 0)
         return found
 
-    def note_scrape(self) -> None:
-        """A page has been answered: a series may be withdrawn only after its last change was on one."""
+    def now(self) -> float:
+        """The time by the clock that holds and expiry go by."""
+        return self._clock()
+
+    def note_scrape(self, began: float) -> None:
+        """A page of this time was answered: a series is withdrawn, or leaves its base, only after it was on one."""
         with self._lock:
-            self._last_scrape = self._clock()
+            self._last_scrape = max(self._last_scrape, began)
 
     def close(self) -> None:
         """Commits what is left and closes the state file."""

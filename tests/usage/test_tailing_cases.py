@@ -229,15 +229,15 @@ def test_b52_a_revision_that_returns_after_it_was_withdrawn(tmp_path):
     source = Source(tmp_path, record(1, 100), hold=30)
     source.release = Release(template="t", template_revision="r1")
     source.poll()
-    source.recorder.note_scrape()
+    source.recorder.note_scrape(source.recorder.now())
     source.poll(31)
     assert source.total("prompt_tokens", template_revision="r1") == 100
-    source.recorder.note_scrape()
+    source.recorder.note_scrape(source.recorder.now())
     source.poll(7200)
     assert source.total("prompt_tokens", template_revision="r1") is None
     source.append(record(2, 50))
     source.poll()
-    source.recorder.note_scrape()
+    source.recorder.note_scrape(source.recorder.now())
     assert source.total("prompt_tokens", template_revision="r1") == 100
     source.poll(31)
     assert source.total("prompt_tokens", template_revision="r1") == 150
