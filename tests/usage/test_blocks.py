@@ -24,6 +24,7 @@ from prefix_cache_exporter.usage.paths import parse_path
 from prefix_cache_exporter.usage.price import PriceBook
 from prefix_cache_exporter.usage.recent import Recent
 from prefix_cache_exporter.usage.record import Duplicate, UsageRecord
+from prefix_cache_exporter.usage.sums import EVERYTHING
 
 FIELDS = {"template": "$.metadata.template", "task": "$.task"}
 
@@ -153,7 +154,7 @@ def test_blocks_and_the_general_way_give_the_same_records(format_, changes, repe
 def counted(format_, lines, inventory, *, now, summing):
     counting = Counting(release=lambda: Release("t1", "r1"), prices=PriceBook(), eligibility=Eligibility(inventory))
     label = partial(label_sums, counting) if summing else None
-    blocks, intake, _ = readers(format_, label=label, models={"m0": "gpt-4o", "m1": "gpt-5"})
+    blocks, intake, _ = readers(format_, label=label, models={"m0": "gpt-4o", "m1": "gpt-6-sol"})
     blocks.window = on_time(now)
     tally = Tally("source")
     for at in range(0, len(lines), 16):
@@ -167,6 +168,18 @@ def counted(format_, lines, inventory, *, now, summing):
         count_sums(counting, sums, tally, now)
     rows = {labels: [number or 0 for number in sums] for labels, sums in tally.rows.items()}
     return rows, tally.more, tally.events, tally.seconds
+
+
+@pytest.mark.parametrize("enough", [1, 100])
+@pytest.mark.parametrize("models", [["a"], ["a", "b"], ["gpt-4o", "gpt-5"]])
+def test_lines_are_told_apart_by_their_words_however_few_there_are(models, enough):
+    lines = [
+        json.dumps({"model": models[number % len(models)], "usage": chat(number)["usage"]}).encode()
+        for number in range(40)
+    ]
+    with mock.patch.object(blocks_module, "_ENOUGH", enough):
+        ours, theirs = both("openai.chat", lines)
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("format_", SHAPES)
@@ -184,7 +197,7 @@ def test_sums_and_rows_count_the_same(format_, changes, repeated, everywhere, la
 
 def test_sums_are_taken_out_when_there_are_too_many():
     lines = [json.dumps(chat(number, task=f"task-{number}")).encode() for number in range(5000)]
-    blocks, _, _ = readers("openai.chat", label=lambda *_: "label", protect=dict)
+    blocks, _, _ = readers("openai.chat", label=lambda *_: ("label", EVERYTHING), protect=dict)
     taken = blocks.take(b"\n".join(lines))
     assert sum(sums.requests for sums in taken.sums) == 5000
     assert blocks.sums() == []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.usage.money import record_of, summable
 from prefix_cache_exporter.usage.record import UsageRecord
-from prefix_cache_exporter.usage.sums import Sums
+from prefix_cache_exporter.usage.sums import EVERYTHING, Sums
 
 from .summary import summarise
 from .tally import Group, Tally
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.eligible import Eligibility
     from prefix_cache_exporter.usage.intake import Row
     from prefix_cache_exporter.usage.price import PriceBook
+    from prefix_cache_exporter.usage.sums import Bounds
 
     from .reading import Reading
     from .reconcile import Logged
@@ -148,15 +149,12 @@ class Run:
         elif len(self._held) > _GROUPS:
             self.flush()
 
-    def label(self, sample: UsageRecord, ttls: Iterable[str]) -> bool | None:
-        """Whether the sums of records like one are all that is needed of them; None where it takes their rows."""
-        rows = (
-            self._by_day
-            or self._logged is not None
-            or not summable(self._prices, sample, ttls)
-            or self._eligibility.concerns(sample, *self._release)
-        )
-        return None if rows else True
+    def label(self, sample: UsageRecord, row: Row, ttls: Iterable[str]) -> tuple[bool | None, Bounds]:
+        """For which of the records like one sums are enough; None where it takes all their rows."""
+        bounds = summable(self._prices, sample, row, ttls)
+        if bounds is None or self._by_day or self._eligibility.concerns(sample, *self._release):
+            return None, EVERYTHING
+        return True, bounds
 
     def add_sums(self, sums: Sums) -> None:
         """Takes in what plain records add up to."""

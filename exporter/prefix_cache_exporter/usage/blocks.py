@@ -20,7 +20,7 @@ from .intake import Group
 from .recent import Recent
 from .record import NOTHING, UsageRecord
 from .shape import full, keys_of, leaves, plan_for, roles_of, value_of, words_of
-from .sums import Sums
+from .sums import NOTHING_AT_ALL, Sums
 from .typed import lane_for
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .paths import Path
     from .recent import Memory
     from .shape import Plan
+    from .sums import Bounds
     from .typed import Lane
 
 _REMEMBERED = 4096
@@ -68,8 +69,8 @@ class Blocks:
 
     Args are those of `Intake`, and:
         memory: remembers ids instead of one of its own.
-        label: what to keep beside the sums of records like one, given the times to live for which they may write;
-            None where it needs their rows. Without it, there are rows of all.
+        label: what to keep beside the sums of records like one, and which to sum, given its row and the times to live
+            for which they may write; None where it needs all their rows. Without it, there are rows of all.
 
     Attributes:
         window: the times of records to sum, for sums that begin; records outside are given as rows.
@@ -88,7 +89,7 @@ class Blocks:
         protect: Callable[[dict[str, str]], dict[str, str]] | None = None,
         dedupe_records: int = 100_000,
         memory: Memory | None = None,
-        label: Callable[[UsageRecord, AbstractSet[str]], Any] | None = None,
+        label: Callable[[UsageRecord, Row, AbstractSet[str]], tuple[Any, Bounds]] | None = None,
     ) -> None:
         self.recent: Memory = Recent(dedupe_records) if memory is None else memory
         self._map = usage_map
@@ -111,7 +112,7 @@ class Blocks:
         self._samples: dict[tuple[Any, ...], UsageRecord | None] = {}
         self._varied: dict[tuple[Any, ...], UsageRecord] = {}
         self._label, self.window = label, (-inf, inf)
-        self._known: dict[tuple[Any, ...], Sums] = {}
+        self._known: dict[Any, Sums] = {}
         self._sums: dict[int, Sums] = {}
         self._touched: list[Sums] = []
         self._block, self._split = b"", list[bytes]()
@@ -179,11 +180,11 @@ class Blocks:
         self._touched.clear()
         return groups, repeats
 
-    def _opened(self, words: tuple[Any, ...], place: int, one: Any, numbers: Row) -> Sums | None:
+    def _opened(self, words: Any, place: int, one: Any, numbers: Row) -> Sums | None:
         """The sums of lines with some words; None where they are not plain."""
         assert self._plan is not None  # noqa: S101  # for mypy: one of its lines is at hand
         row, (first, last) = self._plan.getter(one), self._plan.words
-        meaning = words[: last - first]
+        meaning = row[first:last]
         if meaning not in self._samples:
             self._split = self._split or _lines(self._block)
             self._remember(self._samples, meaning, self._sample(self._split[place], numbers, row))
@@ -193,14 +194,15 @@ class Blocks:
         sample = self._with_extra(sample, meaning, row)
         sums = self._sums.get(id(sample))
         if sums is None:
-            low, high = self.window
+            label, bounds = (
+                (None, NOTHING_AT_ALL) if self._label is None else self._label(sample, numbers, self._plan.ttls)
+            )
             sums = self._sums[id(sample)] = Sums(
                 sample,
-                None if self._label is None else self._label(sample, self._plan.ttls),
+                label,
                 self._touched.append,
                 reported=numbers[1] is not None,
-                low=low,
-                high=high,
+                bounds=bounds.within(*self.window),
             )
         self._remember(self._known, words, sums)
         return sums
@@ -231,7 +233,7 @@ class Blocks:
         return found
 
     @staticmethod
-    def _remember(memory: dict[tuple[Any, ...], Any], key: tuple[Any, ...], value: Any) -> None:
+    def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:
         if len(memory) >= _REMEMBERED:
             memory.clear()
         memory[key] = value

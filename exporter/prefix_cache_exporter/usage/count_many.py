@@ -25,14 +25,15 @@ from .count import (
     gain,
 )
 from .money import cost_rows, cost_sums, record_of, summable
+from .sums import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from .count import Counting, Labels, Tally
-    from .intake import Group
+    from .intake import Group, Row
     from .record import UsageRecord
-    from .sums import Sums
+    from .sums import Bounds, Sums
 
 _MINUTE = 60.0
 
@@ -81,14 +82,13 @@ def count_group(counting: Counting, group: Group, tally: Tally, now: float) -> N
     counting.fingerprint(sample, labels, now, len(rows))
 
 
-def label_sums(counting: Counting, sample: UsageRecord, ttls: Iterable[str]) -> Labels | None:
-    """The labels of records like one; None where their sums are not enough to count them."""
+def label_sums(counting: Counting, sample: UsageRecord, row: Row, ttls: Iterable[str]) -> tuple[Labels | None, Bounds]:
+    """The labels of records like one, and for which of them sums are enough; no labels where it takes all rows."""
     labels = counting.labels(sample)
-    if counting.prices is not None and not summable(counting.prices, sample, ttls):
-        return None
+    bounds = EVERYTHING if counting.prices is None else summable(counting.prices, sample, row, ttls)
     eligibility = counting.eligibility
     concerned = eligibility is not None and eligibility.concerns(sample, labels.template, labels.template_revision)
-    return None if concerned else labels
+    return (None, EVERYTHING) if concerned or bounds is None else (labels, bounds)
 
 
 def count_sums(counting: Counting, summed: Sums, tally: Tally, now: float) -> None:

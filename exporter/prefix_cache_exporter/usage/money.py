@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 from .price import Cost, Unpriced, priced
 from .pricebook import PER_TRILLIONTH, Rates, Schedule
 from .record import UsageRecord
+from .sums import EVERYTHING, Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -83,17 +85,31 @@ def cost_rows(prices: PriceBook, sample: UsageRecord, rows: Sequence[Row]) -> It
             yield priced(record_of(sample, row), rates), 1
 
 
-def summable(prices: PriceBook, sample: UsageRecord, ttls: Iterable[str]) -> bool:
-    """Whether the cost of records like one is that of their sums; `ttls` are times to live for which they may write."""
-    rates = prices.schedule(sample.provider, sample.model, sample.service_tier, batch=sample.batch is True)
-    if isinstance(rates, Schedule):
-        return False
-    return isinstance(rates, str) or (
-        rates.exact
-        and rates.read is not None
-        and rates.output is not None
-        and all(rates.written(ttl) is not None for ttl in ttls)
-    )
+def summable(prices: PriceBook, sample: UsageRecord, row: Row, ttls: Iterable[str]) -> Bounds | None:
+    """Which records like one cost together what their sums cost; None where none do.
+
+    Args:
+        prices: the prices.
+        sample: what the records have in common.
+        row: one of them.
+        ttls: times to live for which they may write.
+    """
+    found = prices.schedule(sample.provider, sample.model, sample.service_tier, batch=sample.batch is True)
+    bounds, time = EVERYTHING, row[6]
+    if isinstance(found, Schedule):
+        totals, moments, daily = found.prices.edges(found.mode)
+        if daily or (moments and time is None):
+            return None
+        at = bisect_right(moments, time or 0.0)
+        low, high = [-inf, *moments][at], [*moments, inf][at]
+        bounds = Bounds(totals[0] if totals else inf, low, nextafter(high, -inf))
+        rates = found.rates(0, time)
+    else:
+        rates = found
+    if isinstance(rates, str):
+        return bounds
+    whole = rates.exact and rates.read is not None and rates.output is not None
+    return bounds if whole and all(rates.written(ttl) is not None for ttl in ttls) else None
 
 
 def cost_sums(prices: PriceBook, sums: Sums) -> Cost | Unpriced:
@@ -103,7 +119,13 @@ def cost_sums(prices: PriceBook, sums: Sums) -> Cost | Unpriced:
         return Unpriced(sample.quality)
     if not sums.reported:
         return Unpriced("cache_unknown")
-    rates = prices.schedule(sample.provider, sample.model, sample.service_tier, batch=sample.batch is True)
+    rates = prices.rates(
+        sample.provider,
+        sample.model,
+        time=sums.first if sums.first < inf else None,
+        service_tier=sample.service_tier,
+        batch=sample.batch is True,
+    )
     if not isinstance(rates, Rates):
         return Unpriced(str(rates))
     written = sums.written

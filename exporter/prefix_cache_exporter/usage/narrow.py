@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .maps import UsageMap
     from .sums import Sums
 
-    Words = tuple[Any, ...]
+    Words = Any
     Opened = Callable[[Words, int, Any, Row], Sums | None]
     Run = Callable[[Sequence[Any], list[int], Callable[[Words], Sums | None], Opened], None]
 
@@ -28,7 +28,7 @@ def run(lines, odd, find, opened):
     for r in lines:
         n += 1
         {body}
-        key = ({words})
+        key = {words}
         s = find(key)
         if s is None:
             s = opened(key, n, r, ({row}))
@@ -98,10 +98,11 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
     row = (total, read or "None", write or "None", uncached, at["output"], split, when, "None", "None")
     source = _SOURCE.format(
         body="\n        ".join(writer.lines),
-        words="".join(f"{name}, " for name in names),
+        words=names[0] if len(names) == 1 else f"({''.join(f'{name}, ' for name in names)})",
         row=", ".join(row),
-        # The bounds are those of the times so far: mostly a time lies within them.
-        summed=f"s.first <= {moment} <= s.last or s.widen({moment})" if moment else "s.summed",
+        # Mostly a time lies between the first and the last so far.
+        summed=f"{total} <= s.most"
+        + (f" and (s.first <= {moment} and {moment} <= s.last or s.widen({moment}))" if moment else ""),
         total=total,
         output=at["output"],
         cached="\n            ".join(_cached(read, write)),

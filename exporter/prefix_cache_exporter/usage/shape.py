@@ -146,13 +146,18 @@ def plan_for(
     kinds: dict[str, Any] = {}
     place: dict[str, str] = {}
     words: dict[tuple[Any, ...], str] = {}
+    constant: set[str] = set()
     only_fields = set(fields.values()) - {full(path, m) for path in words_of(m)}
     for leaf, found in live.items():
         role = roles.get(leaf.steps)
         if role is None:
             if leaf.type is msgspec.Raw or ("." in leaf.attribute and None in found):
                 return None
-            kinds[leaf.attribute] = leaf.type if keys is None else _one_of(leaf.type, found)
+            kinds[leaf.attribute] = leaf.type
+            if keys is not None:
+                kinds[leaf.attribute] = _one_of(leaf.type, found)
+                if len(set(found)) == 1 and isinstance(found[0], str):
+                    constant.add(leaf.attribute)
             words[leaf.steps] = leaf.attribute
             continue
         kind = _kind(role, found)
@@ -162,7 +167,7 @@ def plan_for(
         place[role] = leaf.attribute
     shape = None
     if _adds_up(place.keys(), m):
-        shape = _shape(struct, kinds, set(words.values()), keys)
+        shape = _shape(struct, kinds, set(words.values()) - constant, keys)
     if shape is None:
         return None
     deciding = [steps for steps in words if steps not in only_fields]
@@ -175,7 +180,12 @@ def plan_for(
         (2, 2 + len(deciding)),
         [(name, 2 + order.index(steps)) for name, steps in fields.items() if steps in words],
         attrgetter(place["id"]) if "id" in place else None,
-        run_for(place, said, m, time_is_number=kinds.get(place.get("time", "")) is _WHOLE_SECONDS),
+        run_for(
+            place,
+            [word for word in said if word not in constant],
+            m,
+            time_is_number=kinds.get(place.get("time", "")) is _WHOLE_SECONDS,
+        ),
         frozenset({"unknown", *m.write_by_ttl}) if "write" in place else frozenset(),
         keys is not None,
     )
@@ -208,7 +218,8 @@ def _one_of(kind: Any, found: list[Any]) -> Any:
     told = {value for value in found if value is not None}
     if not told or len(told) > _FEW or not all(isinstance(value, str) for value in told):
         return kind
-    return Literal[tuple(sorted(told))] | None
+    few: Any = Literal[tuple(sorted(told))]
+    return few | None if len(told) > 1 or None in found else few
 
 
 Keys = dict[tuple[str, ...], dict[str, bool]]

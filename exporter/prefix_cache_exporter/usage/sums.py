@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -12,23 +12,43 @@ if TYPE_CHECKING:
     from .record import UsageRecord
 
 
+class Bounds(NamedTuple):
+    """Which records can be summed.
+
+    Attributes:
+        most: their largest total input.
+        low: their earliest time, where they have one.
+        high: their latest.
+    """
+
+    most: float = inf
+    low: float = -inf
+    high: float = inf
+
+    def within(self, low: float, high: float) -> Bounds:
+        """The same with narrower times."""
+        return Bounds(self.most, max(low, self.low), min(high, self.high))
+
+
+EVERYTHING, NOTHING_AT_ALL = Bounds(), Bounds(-1, inf, -inf)
+
+
 class Sums:
     """What records that differ in nothing but their rows add up to; see `Row` for the numbers.
 
-    Records outside the times that may be summed are kept as rows. The loop of `narrow.py` adds to the attributes.
+    Records outside the bounds are kept as rows. The loop of `narrow.py` adds to the attributes.
 
     Args:
         sample: what the records have in common.
         label: what whoever counts them made of the sample; None where it needs rows of them all.
         touched: told of itself at the first row.
-        low: the earliest time of records to sum.
-        high: the latest.
+        reported: whether the records say what was read; all do or none.
+        bounds: which records to sum.
 
     Attributes:
         requests: records that were summed.
         total: their input tokens; `read` and `output` likewise.
         hits: those that read anything from a cache.
-        reported: whether the records say what was read; all do or none.
         writes: written tokens by time to live.
         unsplit: records whose written tokens have no known time to live; `unknown` are their tokens.
         first: the earliest time among them, `inf` where none has one; `last` the latest.
@@ -44,13 +64,13 @@ class Sums:
         "label",
         "last",
         "low",
+        "most",
         "output",
         "read",
         "reported",
         "requests",
         "rows",
         "sample",
-        "summed",
         "total",
         "unknown",
         "unsplit",
@@ -64,11 +84,10 @@ class Sums:
         touched: Callable[[Sums], None],
         *,
         reported: bool,
-        low: float = -inf,
-        high: float = inf,
+        bounds: Bounds,
     ) -> None:
-        self.sample, self.label, self.summed, self.reported = sample, label, label is not None, reported
-        self.low, self.high = (low, high) if self.summed else (inf, -inf)
+        self.sample, self.label, self.reported = sample, label, reported
+        self.most, self.low, self.high = bounds if label is not None else NOTHING_AT_ALL
         self.requests = self.total = self.read = self.output = self.hits = self.unsplit = self.unknown = 0
         self.writes: dict[str, int] = {}
         self.first: float = inf
