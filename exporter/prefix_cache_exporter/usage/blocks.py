@@ -204,6 +204,7 @@ class Blocks:
                 reported=numbers[1] is not None,
                 bounds=bounds.within(*self.window),
             )
+            sums.begin(numbers[6])
         self._remember(self._known, words, sums)
         return sums
 

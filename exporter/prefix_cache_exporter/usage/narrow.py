@@ -33,13 +33,22 @@ def run(lines, odd, find, opened):
         if s is None:
             s = opened(key, n, r, ({row}))
             if s is None: odd.append(n); continue
-        if {summed}:
-            s.requests += 1
-            s.total += {total}
-            s.output += {output}
-            {cached}
-        else:
-            s.add(({row}))
+        if {total} > s.most: s.add(({row})); continue
+        {bounded}
+        s.requests += 1
+        s.total += {total}
+        s.output += {output}
+        {cached}
+"""
+
+
+_BOUNDED = """
+        if {time} > s.last:
+            if {time} > s.high: s.add(({row})); continue
+            s.last = {time}
+        elif {time} < s.first:
+            if {time} < s.low: s.add(({row})); continue
+            s.first = {time}
 """
 
 
@@ -100,12 +109,10 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
         body="\n        ".join(writer.lines),
         words=names[0] if len(names) == 1 else f"({''.join(f'{name}, ' for name in names)})",
         row=", ".join(row),
-        # Mostly a time lies between the first and the last so far.
-        summed=f"{total} <= s.most"
-        + (f" and (s.first <= {moment} and {moment} <= s.last or s.widen({moment}))" if moment else ""),
+        bounded=_BOUNDED.format(time=moment, row=", ".join(row)) if moment else "",
         total=total,
         output=at["output"],
-        cached="\n            ".join(_cached(read, write)),
+        cached="\n        ".join(_cached(read, write)),
     )
     scope: dict[str, Any] = {
         "NOTHING": NOTHING,

@@ -22,12 +22,12 @@ def compile_patterns(patterns: Iterable[str]) -> re.Pattern[str]:
     for pattern in patterns:
         if len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
             expression = pattern[1:-1]
+            try:
+                re.compile(expression)
+            except re.error as error:
+                raise ValueError(f"{pattern} is not a regular expression: {error}") from error
         else:
             expression = "^" + ".*".join(map(re.escape, pattern.lower().split("*"))) + "$"
-        try:
-            re.compile(expression)
-        except re.error as error:
-            raise ValueError(f"{pattern} is not a regular expression: {error}") from error
         parts.append(f"(?:{expression})")
     return re.compile("|".join(parts))
 

@@ -96,13 +96,12 @@ class Sums:
         self._touched = touched
         self.add: Callable[[Row], None] = self._first_row
 
-    def widen(self, time: float) -> bool:
-        """Takes a time in; whether records of it may be summed."""
-        if not self.low <= time <= self.high:
-            return False
-        self.first = min(time, self.first)
-        self.last = max(time, self.last)
-        return True
+    def begin(self, time: float | None) -> None:
+        """Takes the time of the first record; where it lies outside the bounds, all records are kept as rows."""
+        if time is not None and self.low <= time <= self.high:
+            self.first = self.last = time
+        elif time is not None:
+            self.most = NOTHING_AT_ALL.most
 
     def wrote(self, split: Mapping[str, int]) -> None:
         """Takes in the tokens that one record wrote."""
