@@ -10,177 +10,19 @@ never from text of a map.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from . import rules, values
-from .conditions import Every, Some, Test
+from .conditions import Some
 from .extract import provider_name
+from .lane_source import UnsuitableError, Writer
 from .record import NOTHING, UsageRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .conditions import Condition
     from .maps import Span, UsageMap
     from .paths import Path
-
-_COUNT = Annotated[int, msgspec.Meta(ge=0, le=values.MOST_TOKENS)]
-_TYPES: Mapping[str, Any] = {
-    "count": _COUNT | None,
-    "text": Annotated[str, msgspec.Meta(min_length=1, max_length=values.LONGEST_WORD)] | None,
-    "moment": str | int | float | None,
-    "scalar": str | int | float | bool | None,
-    "raw": msgspec.Raw,
-}
-_STRICTER: Mapping[frozenset[str], str] = {
-    frozenset({"raw", kind}): kind for kind in ("count", "text", "moment", "scalar")
-} | {
-    frozenset({"scalar", "text"}): "text",
-    frozenset({"moment", "scalar"}): "moment",
-    frozenset({"count", "scalar"}): "count",
-}
-
-
-class _Unsuitable(Exception):  # noqa: N818  # never leaves this module
-    """The map says more than the lane can do."""
-
-
-class _Node:
-    """An object on the way to some path."""
-
-    def __init__(self) -> None:
-        self.below: dict[str, _Node | str] = {}
-        self.type: Any = None
-
-    def struct(self, name: str) -> Any:
-        """The struct type that decodes it; members that no path names are skipped unread."""
-        fields, renamed = [], {}
-        for number, (key, below) in enumerate(self.below.items()):
-            renamed[f"f{number}"] = key
-            kind = below.struct(f"{name}_{number}") | None if isinstance(below, _Node) else _TYPES[below]
-            fields.append((f"f{number}", kind, None))
-        self.type = msgspec.defstruct(name, fields, rename=renamed, gc=False)
-        return self.type
-
-
-class _Writer:
-    """Writes the lane's source, and gathers the leaves it reads."""
-
-    def __init__(self, usage: Path) -> None:
-        self.usage = usage
-        self.root = _Node()
-        self.lines: list[str] = []
-        self.names: dict[str, Any] = {}
-        self._nodes: dict[tuple[str, ...], str] = {(): "r"}
-        self._empty: dict[str, _Node] = {}
-        self._serial = 0
-
-    def finish(self) -> Any:
-        """The struct type of a line, once every leaf is known."""
-        struct = self.root.struct("Line")
-        self.names.update({name: node.type() for name, node in self._empty.items()})
-        return struct
-
-    def line(self, text: str, depth: int = 1) -> None:
-        self.lines.append("    " * depth + text)
-
-    def constant(self, value: Any) -> str:
-        name = self.name("k")
-        self.names[name] = value
-        return name
-
-    def name(self, letter: str) -> str:
-        self._serial += 1
-        return f"{letter}{self._serial}"
-
-    def leaf(self, path: Path, kind: str) -> tuple[str, str]:
-        """The variable of the object that holds a path's last key, and the key's place in it."""
-        steps = self._steps(path)
-        node = self.root
-        for at, step in enumerate(steps[:-1]):
-            below = node.below.setdefault(step, _Node())
-            if below == "raw":  # asked about until now; an object answers that too
-                below = node.below[step] = _Node()
-            if not isinstance(below, _Node):
-                raise _Unsuitable
-            self._reach(steps[: at + 1], node)
-            node = below
-        key = steps[-1]
-        known = node.below.get(key)
-        if isinstance(known, _Node):
-            if kind != "raw":
-                raise _Unsuitable
-        elif known is None or known == kind:
-            node.below[key] = kind
-        elif frozenset({known, kind}) in _STRICTER:
-            node.below[key] = _STRICTER[frozenset({known, kind})]
-        else:
-            raise _Unsuitable
-        return self._nodes[steps[:-1]], f"f{list(node.below).index(key)}"
-
-    def _steps(self, path: Path) -> tuple[str, ...]:
-        steps = path.steps if path.absolute else self.usage.steps + path.steps
-        if not steps or not all(isinstance(step, str) for step in steps):
-            raise _Unsuitable
-        return tuple(str(step) for step in steps)
-
-    def _reach(self, steps: tuple[str, ...], holder: _Node) -> None:
-        if steps not in self._nodes:
-            outer = self._nodes[steps[:-1]]
-            field = f"f{list(holder.below).index(steps[-1])}"
-            name = self._nodes[steps] = self.name("n")
-            empty = self.name("e")  # stands for an object that is not there: nothing below it is
-            node = holder.below[steps[-1]]
-            assert isinstance(node, _Node)  # noqa: S101  # for mypy: that is why it is reached
-            self._empty[empty] = node
-            self.line(f"{name} = {outer}.{field} or {empty}")
-
-    def first(self, paths: Sequence[Path], kind: str) -> str:
-        """A variable with the first value at the paths that is not null."""
-        name = self.name("v")
-        if not paths:
-            self.line(f"{name} = None")
-        for at, path in enumerate(paths):
-            before = len(self.lines)
-            outer, field = self.leaf(path, kind)
-            value = f"{outer}.{field}"
-            if at == 0:
-                self.line(f"{name} = {value}")
-                continue
-            reached, self.lines[before:] = self.lines[before:], []
-            self.lines += reached  # objects on the way are looked up once, for whoever needs them later
-            self.line(f"if {name} is None:")
-            self.line(f"{name} = {value}", 2)
-        return name
-
-    def condition(self, condition: Condition) -> str:
-        """An expression for whether a condition holds; what it reads has been written before it."""
-        if isinstance(condition, Every | Some):
-            parts = [self.condition(part) for part in condition.parts]
-            joiner, empty = (" and ", "True") if isinstance(condition, Every) else (" or ", "False")
-            return f"({joiner.join(parts)})" if parts else empty
-        if not isinstance(condition, Test):
-            raise _Unsuitable
-        if condition.test == "present":
-            value = self._present(condition.paths)
-            return value if condition.operand else f"(not {value})"
-        value = self.first(condition.paths, "scalar")
-        return f"({value} is not None and {self.constant(condition.passes)}({value}))"
-
-    def _present(self, paths: Sequence[Path]) -> str:
-        tests = []
-        for path in paths:
-            outer, field = self.leaf(path, "raw")
-            value = self.name("v")
-            self.line(f"{value} = {outer}.{field}")
-            tests.append(f"({value} is not None and {self.constant(_not_null)}({value}))")
-        return f"({' or '.join(tests)})" if tests else "False"
-
-
-def _not_null(value: Any) -> bool:
-    return not isinstance(value, msgspec.Raw) or bytes(value) != b"null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +55,11 @@ def lane_for(
         return None
     if override is not None or m.rule == rules.BY_TOTAL or m.write_is_split or m.inferred:
         return None
-    writer = _Writer(m.usage[0])
+    writer = Writer(m.usage[0])
     try:
         names = _write(writer, m, fields, provider, models)
         struct = writer.finish()
-    except _Unsuitable:
+    except UnsuitableError:
         return None
     protected = writer.constant(protect or dict)
     body = "\n".join(writer.lines)
@@ -295,7 +137,7 @@ _SCOPE: Mapping[str, Any] = {
 
 
 def _write(  # noqa: C901  # one step per part of a record
-    w: _Writer,
+    w: Writer,
     m: UsageMap,
     fields: Mapping[str, Path],
     provider: str | None,
@@ -323,7 +165,7 @@ def _write(  # noqa: C901  # one step per part of a record
         w.line(f"a, u, q = {i} + c, {i}, 'ok'")
     else:
         if m.absent_read_is_zero or m.absent_write_is_zero or m.write_outside:
-            raise _Unsuitable
+            raise UnsuitableError
         w.line(f"if c > {i}: DECLINE")
         w.line(f"a = {i}")
         w.line(f"if {reads} is None: u, q = None, 'cache_unknown'")
@@ -375,7 +217,7 @@ _ALWAYS = frozenset({"input", "output", "total", "read", "write"})
 _NEEDED = ("input", "extra_input", "output", "reasoning", "extra_output", "total", "read", "write", "uncached")
 
 
-def _decline(w: _Writer, m: UsageMap) -> None:
+def _decline(w: Writer, m: UsageMap) -> None:
     """Leaves to the general way what skips, replays, parts and rules of their own are about."""
     for condition in [*(condition for condition, _ in m.skip), m.replay]:
         w.line(f"if {w.condition(condition)}: DECLINE")
@@ -386,10 +228,10 @@ def _decline(w: _Writer, m: UsageMap) -> None:
         else:
             w.line(f"if not {own} and {w.condition(rule.condition)}: DECLINE")
     for at in [*(m.parts.at if m.parts else ()), *(m.write_list.at if m.write_list else ())]:
-        w.line(f"if {w._present([at])}: DECLINE")  # noqa: SLF001  # one module
+        w.line(f"if {w.present([at])}: DECLINE")
 
 
-def _status(w: _Writer, m: UsageMap) -> str:
+def _status(w: Writer, m: UsageMap) -> str:
     name = w.name("s")
     w.line(f"{name} = None")
     for rule in m.status:
@@ -404,10 +246,10 @@ def _status(w: _Writer, m: UsageMap) -> str:
     return name
 
 
-def _split(w: _Writer, m: UsageMap, writes: str) -> str:
+def _split(w: Writer, m: UsageMap, writes: str) -> str:
     counts = {ttl: w.first(paths, "count") for ttl, paths in m.write_by_ttl.items()}
     if counts and not m.tokens.get("write"):
-        raise _Unsuitable
+        raise UnsuitableError
     name = w.name("p")
     pairs = ", ".join(f"{w.constant(ttl)}: {count} or 0" for ttl, count in counts.items())
     w.line(f"{name}, bad = NOTHING, False")
@@ -420,7 +262,7 @@ def _split(w: _Writer, m: UsageMap, writes: str) -> str:
     return name
 
 
-def _provider(w: _Writer, m: UsageMap, provider: str | None) -> str:
+def _provider(w: Writer, m: UsageMap, provider: str | None) -> str:
     if provider is not None or not m.provider_paths:
         return w.constant(provider or m.provider)
     raw = w.first(m.provider_paths, "text")
@@ -436,7 +278,7 @@ def _provider(w: _Writer, m: UsageMap, provider: str | None) -> str:
     return name
 
 
-def _spans(w: _Writer, spans: Sequence[Span]) -> str:
+def _spans(w: Writer, spans: Sequence[Span]) -> str:
     name = w.name("d")
     w.line(f"{name} = None")
     for span in spans:
