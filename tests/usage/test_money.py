@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 
 import pytest
 from hypothesis import given, settings
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from prefix_cache_exporter.report.tally import Group
 from prefix_cache_exporter.usage.eligible import Eligibility
-from prefix_cache_exporter.usage.money import Money, cost_rows, record_of
+from prefix_cache_exporter.usage.money import Money, cost_rows, cost_sums, record_of, summable
 from prefix_cache_exporter.usage.price import Cost, PriceBook, Unpriced
 from prefix_cache_exporter.usage.reuse import Rule
+from prefix_cache_exporter.usage.sums import Sums
 from support.records import record
 
 COUNTS = st.integers(0, 400_000)
@@ -86,6 +88,53 @@ def test_costs_of_a_group_are_the_costs_of_its_records(prices, group):
     sample, some = group
     one_by_one = [(prices.cost(record_of(sample, row)), 1) for row in some]
     assert added(cost_rows(prices, sample, some)) == added(one_by_one)
+
+
+def summed(sample, some, bounds):
+    """Sums of rows, as the loop over a block makes them."""
+    sums = Sums(sample, "label", list[Sums]().append, reported=some[0][1] is not None, bounds=bounds)
+    for total, read, write, _, output, split, time, *_ in some:
+        sums.requests += 1
+        sums.total += total
+        sums.read += read or 0
+        sums.output += output
+        if split:
+            sums.wrote(split)
+        elif write is not None:
+            sums.unsplit += 1
+            sums.unknown += write
+        if time is not None:
+            sums.first, sums.last = min(time, sums.first), max(time, sums.last)
+    return sums
+
+
+@settings(deadline=None)
+@given(groups(), st.integers(0, 19))
+def test_the_cost_of_sums_is_the_sum_of_costs_wherever_that_is_said(prices, group, place):
+    sample, some = group
+    sample_row = some[place % len(some)]
+    bounds = summable(prices, sample, sample_row, ["unknown", "5m", "30m", "1h", "12h"])
+    if bounds is None or sample_row[0] > bounds.most:
+        return
+    within = [
+        row
+        for row in some
+        if row[0] <= bounds.most
+        and (row[6] is None) == (sample_row[6] is None)
+        and (row[6] is None or bounds.low <= row[6] <= bounds.high)
+    ]
+    assert sample_row in within
+    one_by_one = [(prices.cost(record_of(sample, row)), 1) for row in within]
+    assert added([(cost_sums(prices, summed(sample, within, bounds)), len(within))]) == added(one_by_one)
+
+
+@pytest.mark.parametrize(
+    ("model", "most"), [("gpt-4o", inf), ("gpt-6-sol", 272_000), ("fine", None), ("nobody's", inf)]
+)
+def test_sums_end_where_a_price_ends(prices, model, most):
+    provider = "house" if model == "fine" else "openai"
+    bounds = summable(prices, record(provider=provider, model=model), (1, 0, None, 1, 1, {}, 1.79e9, None, None), [])
+    assert (None if bounds is None else bounds.most) == most
 
 
 @settings(deadline=None)
