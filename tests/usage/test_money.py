@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prefix_cache_exporter.report.tally import Group
+from prefix_cache_exporter.report.tally import Group, Tally
 from prefix_cache_exporter.usage.eligible import Eligibility
 from prefix_cache_exporter.usage.money import Money, cost_rows, cost_sums, record_of, summable
 from prefix_cache_exporter.usage.price import Cost, PriceBook, Unpriced
@@ -71,6 +71,12 @@ def groups(draw):
     return sample, draw(st.lists(rows(reported), min_size=1, max_size=20))
 
 
+def numbers(tally):
+    """A tally's numbers; nothing written is nothing, whatever its time to live."""
+    plain = [getattr(tally, name) for name in tally.__slots__ if name not in {"money", "written"}]
+    return plain, {ttl: tokens for ttl, tokens in tally.written.items() if tokens}
+
+
 def added(costs):
     """Costs by currency or reason, with how many records are in them."""
     money, unpriced = {}, Counter()
@@ -97,6 +103,7 @@ def summed(sample, some, bounds):
         sums.requests += 1
         sums.total += total
         sums.read += read or 0
+        sums.hits += bool(read)
         sums.output += output
         if split:
             sums.wrote(split)
@@ -125,7 +132,14 @@ def test_the_cost_of_sums_is_the_sum_of_costs_wherever_that_is_said(prices, grou
     ]
     assert sample_row in within
     one_by_one = [(prices.cost(record_of(sample, row)), 1) for row in within]
-    assert added([(cost_sums(prices, summed(sample, within, bounds)), len(within))]) == added(one_by_one)
+    sums = summed(sample, within, bounds)
+    assert added([(cost_sums(prices, sums), len(within))]) == added(one_by_one)
+    at_once, singly = Tally(), Tally()
+    at_once.add_sums(sums, prices)
+    for row in within:
+        one = record_of(sample, row)
+        singly.add(one, prices.cost(one), None)
+    assert numbers(at_once) == numbers(singly)
 
 
 @pytest.mark.parametrize(
