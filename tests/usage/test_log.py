@@ -311,3 +311,31 @@ def test_a_value_that_is_skipped_ends_where_it_ends(value, cuts):
 def test_stray_brackets_lose_nothing_but_themselves():
     assert arrays.find_values(b'} {"a":1} ] {"b":2}', inside=False).values == [b'{"a":1}', b'{"b":2}']
     assert arrays.find_values(b'1} {"a":1},', inside=True).values == [b"1", b'{"a":1}']
+
+
+class Vanishing(Plain):
+    """A file that is truncated, or written anew, right after it was read for the first time."""
+
+    later = b""
+
+    def read(self, offset: int, size: int) -> bytes:
+        found = super().read(offset, size)
+        if size == CHUNK:
+            os.truncate(self.path, 0)
+            self.path.write_bytes(self.later)
+        return found
+
+
+@pytest.mark.parametrize(
+    "later", [b"", b'{"number":9}\n' * 3, b'{"number":9}\n' * 100], ids=["truncated", "refilled", "grown"]
+)
+def test_what_is_replaced_while_it_is_read_is_not_consumed(tmp_path, later):
+    """Otherwise its position would have a front that no copy has, and the copy would be counted once more."""
+    path = tmp_path / "log"
+    path.write_bytes(b'{"number":1}\n' * 50)
+    content = Vanishing(os.open(path, os.O_RDONLY))
+    content.path, content.later = path, later
+    log = Log(content, Position(0, 0), LIMIT)
+    with pytest.raises(ReplacedError):
+        log.advance()
+    assert log.position.offset == 0

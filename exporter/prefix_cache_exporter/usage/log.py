@@ -11,7 +11,7 @@ import msgspec
 
 from . import arrays, cri
 from .contents import CHUNK
-from .positions import CRI, INSIDE, LINES, UNKNOWN, VALUES, moved
+from .positions import CRI, INSIDE, LINES, TAIL, UNKNOWN, VALUES, moved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,7 +129,8 @@ class Log:
             self._stamp = stamp
             return None
         lines, end, mode, lost = piece
-        self._move(end, mode)
+        data = lines.data if isinstance(lines, Block) else b""
+        self._move(end, mode, data if len(data) == end - offset else b"")  # a mark or a run of NULs may be left out
         return Piece(lines, lost, end - offset)
 
     def last(self) -> Piece | None:
@@ -167,10 +168,21 @@ class Log:
         """Whether bytes without an end are there."""
         return bool(self.content.read(self.position.offset, 1)) or self._joiner.rewind(-1) != -1
 
-    def _move(self, offset: int, mode: str) -> None:
+    def _move(self, offset: int, mode: str, consumed: bytes = b"") -> None:
         self._stepping = None
         rewind = self._joiner.rewind(offset)
-        self.position = moved(self.position, self.content, offset, mode, rewind)
+        position = moved(self.position, self.content, offset, mode, rewind)
+        # A position is made by reading once more: a file that was truncated meanwhile would give it a front that no
+        # copy has, and what was consumed would be read again from the copy.
+        if self.content.rewritable and not self._holds(position, consumed):
+            raise ReplacedError
+        self.position = position
+
+    def _holds(self, position: Position, consumed: bytes) -> bool:
+        length = min(TAIL, position.offset)
+        tail = self.content.read(position.offset - length, length)
+        known = consumed[-length:] if length else b""
+        return position.fits(self.content) and len(tail) == length and tail.endswith(known)
 
     def _next(self) -> Cut | None:
         """Whole lines at the offset, from as few bytes as hold one."""
