@@ -37,7 +37,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _run(args: argparse.Namespace) -> int:
     from prefix_cache_exporter import logs  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.cli import DONE, FAILED, USAGE  # noqa: PLC0415
+    from prefix_cache_exporter.cli import DONE, FAILED, USAGE  # noqa: PLC0415  # imports this module
     from prefix_cache_exporter.demo import replayed, tell  # noqa: PLC0415
     from prefix_cache_exporter.demo.recording import NoRecordingError, load_recording  # noqa: PLC0415
 
