@@ -7,6 +7,7 @@ import random
 import pytest
 
 from prefix_cache_exporter.usage import follow, positions
+from prefix_cache_exporter.usage.following import known, opened
 from support.logs import Logs, record
 
 
@@ -384,7 +385,7 @@ def test_a_stale_handle_is_opened_again(tmp_path):
     logs = Logs(tmp_path)
     logs.write(record(1))
     logs.poll()
-    (one,) = logs.follower._open.values()
+    ((_, one),) = logs.follower._tracker.opened
     os.close(one.log.content._fd)
     logs.append(record(2))
     one.log.content.close = lambda: None
@@ -476,13 +477,13 @@ def test_standard_input(tmp_path):
 
 
 def test_open_files_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(follow, "_MOST_OPEN", 3)
+    monkeypatch.setattr(opened, "MOST_OPEN", 3)
     logs = Logs(tmp_path, "*.log")
     for number in range(8):
         logs.write(record(number), f"{number}x.log")
     logs.poll()
     logs.poll()
-    assert len(logs.follower._open) == 3
+    assert len(logs.follower._tracker.opened.keys()) == 3
     assert logs.follower.files == 8
     for number in range(8):
         logs.append(record(number + 10), f"{number}x.log")
@@ -493,7 +494,7 @@ def test_open_files_are_bounded(tmp_path, monkeypatch):
 
 
 def test_known_logs_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(follow, "_MOST_KNOWN", 3)
+    monkeypatch.setattr(known, "MOST_KNOWN", 3)
     logs = Logs(tmp_path, "*.gz")
     for number in range(8):
         logs.write(gzip.compress(record(number).encode()), f"{number}x.gz")

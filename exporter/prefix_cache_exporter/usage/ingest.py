@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
     from .count import Counting
-    from .follow import Batch, Follower
+    from .follow import Follower
+    from .following.batches import Batch
     from .intake import Group, Intake
     from .merge import Outcome
     from .quarantine import QuarantineFile

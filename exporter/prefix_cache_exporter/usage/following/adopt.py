@@ -1,0 +1,103 @@
+"""Taking files in: those of known logs, copies of them, and new logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prefix_cache_exporter.usage import files, judge
+from prefix_cache_exporter.usage.contents import Content, UnreadableError
+from prefix_cache_exporter.usage.positions import REFUSED
+
+from .recognise import Copy, recognise
+
+if TYPE_CHECKING:
+    from prefix_cache_exporter.usage.files import Match
+
+    from .beginnings import Beginnings
+    from .opened import Followed
+    from .opener import Opener
+    from .tracker import Tracker
+
+
+class Adopter:
+    """Decides for each file that was found which log is read from it, if any."""
+
+    def __init__(self, tracker: Tracker, opener: Opener, beginnings: Beginnings) -> None:
+        self._tracker, self._opener, self._beginnings = tracker, opener, beginnings
+
+    def adopt(self, match: Match, *, beside: bool = False) -> None:
+        """Takes a file in.
+
+        Args:
+            match: the file.
+            beside: no pattern matches it, but it bears a rotated name of a log that is followed.
+        """
+        tracker = self._tracker
+        if tracker.opened.reads(match.file) or tracker.aside.holds(match):
+            return
+        key = tracker.known.of_file(match.file, tracker.opened)
+        known = None if key is None else tracker.known[key]
+        if key is not None and known is not None and known.finished and known.stamp == match.stamp:
+            tracker.aside.put(match.file, key, match.stamp)
+            return
+        try:
+            content = self._opener.open(match)
+        except UnreadableError as error:
+            if key is None or known is None or known.mode != REFUSED:
+                self._refuse(match, error.reason)
+            else:
+                tracker.aside.put(match.file, key, match.stamp)
+            return
+        if content is None:
+            return
+        if not judge.is_early(content):
+            self._settle(match, content, beside=beside)
+        elif beside:
+            content.close()
+        else:
+            tracker.follow(self._beginnings.log(match), content, match.file, match.path, judged=False)
+
+    def judge(self, key: int, one: Followed, idle: bool) -> bool:
+        """Whether a file that was too short to tell what it holds may be read now as what it was taken for.
+
+        Args:
+            key: the log that it was taken for.
+            one: the same.
+            idle: whether nothing was added for a while.
+        """
+        content = one.log.content
+        if one.path is None or (judge.is_early(content) and idle):
+            one.judged = True  # it was followed under its own name, so it is no copy
+        elif not judge.is_early(content):
+            self._tracker.opened.remove(key)
+            self._tracker.known.forget(key)
+            self._tracker.aside.release(key)
+            match = files.Match(one.path, one.file, content.stamp())
+            try:
+                content = content.reopened()
+            except UnreadableError as error:
+                self._refuse(match, error.reason)
+            else:
+                self._settle(match, content)
+        return one.judged
+
+    def _settle(self, match: Match, content: Content, *, beside: bool = False) -> None:
+        tracker = self._tracker
+        try:
+            found = recognise(match, content, tracker.known, tracker.opened, beside=beside)
+        except UnreadableError as error:
+            content.close()
+            self._refuse(match, error.reason)
+            return
+        if isinstance(found, Copy):
+            content.close()
+            if found.clear:
+                tracker.aside.put(match.file, found.key, match.stamp)
+            else:
+                tracker.aside.put(match.file, found.key)
+            return
+        key = self._beginnings.log(match) if found is None else found.key
+        tracker.follow(key, content, match.file, None if beside else match.path)
+
+    def _refuse(self, match: Match, reason: str) -> None:
+        self._tracker.refuse(self._beginnings.log(match), reason, match)

@@ -1,0 +1,70 @@
+"""Logs that were never seen before. What lies rotated beside the first of a name came before it, and is history."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from prefix_cache_exporter.usage import files, positions
+from prefix_cache_exporter.usage.contents import UnreadableError
+from prefix_cache_exporter.usage.positions import REFUSED, Position
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from prefix_cache_exporter.usage.files import File, Match
+
+    from .opener import Opener
+    from .tracker import Tracker
+
+
+class Beginnings:
+    """Gives new logs their numbers.
+
+    Attributes:
+        matched: files that patterns matched at the last look; they are no history.
+    """
+
+    def __init__(self, tracker: Tracker, opener: Opener) -> None:
+        self._tracker, self._opener = tracker, opener
+        self.matched: Container[File] = ()
+
+    def pipe(self) -> int:
+        """A number for standard input."""
+        return self._tracker.known.add(Position(-1, -1))
+
+    def log(self, match: Match) -> int:
+        """A number for a log that begins in a file."""
+        known = self._tracker.known
+        place = files.place(os.path.realpath(match.path))
+        key = known.add(Position(*match.file, family=files.family(match.path), place=place))
+        if place not in known.places:
+            known.places.add(place)
+            for beside in files.siblings((files.folder_of(match.path),), {place})[0]:
+                if not self._is_taken(beside) and beside.file != match.file:
+                    self._pass_over(beside)
+        return key
+
+    def _is_taken(self, match: Match) -> bool:
+        return match.file in self.matched or self._tracker.opened.reads(match.file)
+
+    def _pass_over(self, match: Match) -> None:
+        """Remembers a rotated file from before the first look, so that it is never taken for one that came after."""
+        try:
+            content = self._opener.open(match)
+        except UnreadableError:
+            return
+        if content is None:
+            return
+        try:
+            size = content.extent(match.stamp[0]) if content.rewritable else min(positions.HEAD, match.stamp[0])
+            blank = Position(*match.file, family=files.family(match.path), place=files.place(match.path))
+            position = positions.moved(blank, content, size, REFUSED, 0)
+        except UnreadableError:
+            return
+        finally:
+            content.close()
+        key = self._tracker.known.add(replace(position, finished=True, stamp=match.stamp))
+        self._tracker.aside.put(match.file, key, match.stamp)

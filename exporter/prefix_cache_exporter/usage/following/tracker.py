@@ -1,0 +1,126 @@
+"""The life of a log: begun, followed from file to file, out of sight for a while, finished or given up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from prefix_cache_exporter.usage import files
+from prefix_cache_exporter.usage.log import Log, Piece
+from prefix_cache_exporter.usage.positions import REFUSED
+
+from .aside import Aside
+from .known import Known
+from .opened import Followed, Opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from prefix_cache_exporter.usage.contents import Content
+    from prefix_cache_exporter.usage.files import File, Match
+
+    from .batches import Notes
+
+
+class Tracker:
+    """Keeps what is known, what is open and what is set aside in step with one another.
+
+    Args:
+        saved: stored cursors by name.
+        notes: takes what is to be stored and counted.
+        line_limit: longest line in bytes.
+        clock: monotonic seconds.
+
+    Attributes:
+        known: positions of all logs.
+        opened: the logs that are open.
+        aside: files that give nothing new.
+        missing: logs out of sight, and since when they were looked for in vain.
+        folders: real folders in which rotated files may lie.
+    """
+
+    def __init__(
+        self, saved: Mapping[str, bytes], notes: Notes, *, line_limit: int, clock: Callable[[], float]
+    ) -> None:
+        self._notes, self._limit, self._clock = notes, line_limit, clock
+        self.known = Known(saved, notes)
+        self.opened = Opened()
+        self.aside = Aside()
+        self.missing: dict[int, float | None] = dict.fromkeys(self.known.unfinished())
+        self.folders: set[str] = set()
+
+    @property
+    def files(self) -> int:
+        """Logs being followed, also those whose file is closed while idle."""
+        spared = {key for key in self.aside.logs() if not self.known[key].finished}
+        return len(self.opened.keys() | spared)
+
+    def follow(self, key: int, content: Content, file: File, path: str | None, *, judged: bool = True) -> None:
+        """Reads a log on from a file."""
+        position = replace(self.known[key], device=file[0], inode=file[1], finished=False, stamp=(0, 0))
+        self.missing.pop(key, None)
+        self.aside.take(file)
+        if path not in (None, files.STANDARD_INPUT):
+            self.folders.add(files.folder_of(str(path)))
+        self.known.move(key, position)
+        log = Log(content, position, self._limit)
+        self.opened.add(key, Followed(log, file, path, self._clock(), judged))
+
+    def lose_sight(self, key: int) -> None:
+        """A log's file does not hold it any more, or cannot be read just now: its rest is looked for."""
+        self.close(key)
+        self.missing[key] = None
+
+    def give_up(self, key: int) -> None:
+        """The rest of a log was nowhere to be found."""
+        del self.missing[key]
+        position = self.known[key]
+        if position.offset:
+            self._notes.lose("gone")
+        self.known.store(key, replace(position, finished=True))
+
+    def finish(self, key: int, one: Followed) -> Piece:
+        """Takes the end of a log to which nothing will be added."""
+        stamp = one.log.content.stamp()
+        piece = one.log.finish()
+        position = replace(one.log.position, finished=True, stamp=stamp)
+        self.close(key)
+        self.aside.release(key)
+        self.known.store(key, position)
+        self.aside.put(position.file, key, stamp)
+        self.known.prune(self.opened, self.aside.logs())
+        return piece
+
+    def refuse(self, key: int, reason: str, match: Match | None = None) -> None:
+        """Gives up a log that cannot be read, once."""
+        self._notes.lose(reason)
+        one = self.opened.get(key)
+        stamp = match.stamp if match else one.log.content.stamp() if one else (0, 0)
+        self.close(key)
+        self.aside.release(key)
+        position = replace(self.known[key], mode=REFUSED, finished=True, stamp=stamp)
+        self.known.store(key, position)
+        self.aside.put(position.file, key, stamp)
+
+    def spare(self) -> None:
+        """Closes idle files above the bound; they are opened again when they change."""
+        for key in self.opened.surplus():
+            one = self.opened.get(key)
+            if one is not None:
+                stamp = one.log.content.stamp()
+                self.close(key)
+                self.aside.put(one.file, key, stamp)
+
+    def drop_absent(self, here: set[File]) -> None:
+        """Notices that files set aside are gone: a log that was closed while idle may go on under another name."""
+        for key in self.aside.drop_absent(here):
+            if key not in self.opened and not self.known[key].finished:
+                self.missing[key] = None
+
+    def close(self, key: int) -> None:
+        """Closes a log's file; its position stays where the last batch left it."""
+        one = self.opened.remove(key)
+        if one is not None:
+            self.known.move(key, one.log.position)
+            one.log.content.close()
