@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from prefix_cache_exporter.usage.intake import Intake
-from prefix_cache_exporter.usage.maps import get_map
+from prefix_cache_exporter.usage.maps.book import get_map
 from prefix_cache_exporter.usage.record import UsageRecord
 
 COUNTS = (

@@ -17,7 +17,7 @@ from prefix_cache_exporter.usage.count import Counting, Tally
 from prefix_cache_exporter.usage.count_many import count_group, count_sums, label_sums, on_time
 from prefix_cache_exporter.usage.eligible import Eligibility
 from prefix_cache_exporter.usage.intake import Intake
-from prefix_cache_exporter.usage.maps import get_map
+from prefix_cache_exporter.usage.maps.book import get_map
 from prefix_cache_exporter.usage.money import record_of
 from prefix_cache_exporter.usage.namespaces import Protector
 from prefix_cache_exporter.usage.paths import parse_path

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from prefix_cache_exporter.usage.intake import Intake
-from prefix_cache_exporter.usage.maps import get_map, shipped_maps
+from prefix_cache_exporter.usage.maps.book import get_map, shipped_maps
 from prefix_cache_exporter.usage.record import Quarantined, Skipped, UsageRecord
 from support.usage import counts, encode, outcomes
 

@@ -8,7 +8,8 @@ import pytest
 
 from prefix_cache_exporter.documents import data_root
 from prefix_cache_exporter.usage.intake import Intake
-from prefix_cache_exporter.usage.maps import get_map, read_map, shipped_maps
+from prefix_cache_exporter.usage.maps.book import get_map, shipped_maps
+from prefix_cache_exporter.usage.maps.files import read_map
 from prefix_cache_exporter.usage.record import UsageRecord
 from support.usage import counts, encode, settled
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from prefix_cache_exporter.usage.intake import Intake
-from prefix_cache_exporter.usage.maps import get_map
+from prefix_cache_exporter.usage.maps.book import get_map
 from prefix_cache_exporter.usage.merge import overlay
 from prefix_cache_exporter.usage.record import Duplicate, Fragment, Skipped, UsageRecord
 from prefix_cache_exporter.usage.seen import Seen

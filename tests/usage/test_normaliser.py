@@ -5,7 +5,7 @@ import json
 import pytest
 
 from prefix_cache_exporter.usage.intake import Intake
-from prefix_cache_exporter.usage.maps import get_map
+from prefix_cache_exporter.usage.maps.book import get_map
 from prefix_cache_exporter.usage.normaliser import Normaliser
 from prefix_cache_exporter.usage.paths import PathError
 from prefix_cache_exporter.usage.record import Skipped, UsageRecord

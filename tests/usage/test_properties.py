@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from prefix_cache_exporter.usage.intake import Intake
-from prefix_cache_exporter.usage.maps import shipped_maps
+from prefix_cache_exporter.usage.maps.book import shipped_maps
 from prefix_cache_exporter.usage.record import QUALITIES, STATUSES, TTLS, UsageRecord
 
 FORMATS = shipped_maps().formats

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from prefix_cache_exporter.usage.intake import Intake
-from prefix_cache_exporter.usage.maps import get_map
+from prefix_cache_exporter.usage.maps.book import get_map
 from support.usage import encode, outcomes, settled, sums
 
 RECORDS = sorted((Path(__file__).parents[1] / "records").glob("*.json"))

@@ -12,7 +12,7 @@ import pytest
 
 from prefix_cache_exporter.labels import Limits
 from prefix_cache_exporter.release import Release
-from prefix_cache_exporter.usage.maps import MapBook
+from prefix_cache_exporter.usage.maps.book import MapBook
 from support.logs import record
 from support.usage_source import Source
 

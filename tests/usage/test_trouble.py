@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from prefix_cache_exporter.usage.maps import get_map
+from prefix_cache_exporter.usage.maps.book import get_map
 from prefix_cache_exporter.usage.record import Duplicate, Skipped
 from prefix_cache_exporter.usage.trouble import trouble
 from support.usage import outcomes

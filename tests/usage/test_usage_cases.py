@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prefix_cache_exporter.usage.intake import Intake
-from prefix_cache_exporter.usage.maps import MapBook
+from prefix_cache_exporter.usage.maps.book import MapBook
 from prefix_cache_exporter.usage.record import Quarantined, UsageRecord
 from support.usage import counts, encode, outcomes, settled, sums
 

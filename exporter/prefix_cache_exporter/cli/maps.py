@@ -141,7 +141,7 @@ def check_maps(args: argparse.Namespace) -> int:
     from prefix_cache_exporter.config.model import MapSettings  # noqa: PLC0415
     from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415
     from prefix_cache_exporter.engine.maps import load_maps  # noqa: PLC0415
-    from prefix_cache_exporter.usage.maps import MapBook  # noqa: PLC0415
+    from prefix_cache_exporter.usage.maps.book import MapBook  # noqa: PLC0415
 
     settings = MapSettings(folders=(args.folder,))
     try:

@@ -65,7 +65,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _run(args: argparse.Namespace) -> int:
     from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.maps import UnknownFormatError  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.maps.book import UnknownFormatError  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.paths import PathError  # noqa: PLC0415  # when run
 
     # A report makes no cycles worth looking for, and looking costs a tenth of its time.
@@ -181,7 +181,7 @@ def _reading(args: argparse.Namespace, config: Config, source: UsageSource, prog
     from prefix_cache_exporter.report.reading import Reading  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.blocks import Blocks  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.intake import Intake  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.maps import MapBook  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.maps.book import MapBook  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.namespaces import Protector  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.paths import parse_path  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.sources import read_key  # noqa: PLC0415  # when run

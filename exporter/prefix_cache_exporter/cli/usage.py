@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-    from prefix_cache_exporter.usage.maps import UsageMap
+    from prefix_cache_exporter.usage.maps.model import UsageMap
     from prefix_cache_exporter.usage.merge import Outcome
     from prefix_cache_exporter.usage.record import UsageRecord
 
@@ -114,7 +114,7 @@ def _normalise(args: argparse.Namespace) -> int:
 
 
 def _formats(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.usage.maps import MapBook  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.maps.book import MapBook  # noqa: PLC0415  # slow
 
     try:
         book = MapBook(args.maps)
@@ -211,7 +211,8 @@ def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[tuple[s
 
 
 def _map_for(args: argparse.Namespace) -> UsageMap | None:
-    from prefix_cache_exporter.usage.maps import MapBook, read_map  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.maps.book import MapBook  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.maps.files import read_map  # noqa: PLC0415  # slow
 
     try:
         name = args.format or read_map(args.maps[-1])["format"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml, read_schema, validate
-from prefix_cache_exporter.usage.maps import MapBook
+from prefix_cache_exporter.usage.maps.book import MapBook
 from prefix_cache_exporter.usage.merge import Merger
 from prefix_cache_exporter.usage.normaliser import Normaliser
 from prefix_cache_exporter.usage.record import Fragment, UsageRecord

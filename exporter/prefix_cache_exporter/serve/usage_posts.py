@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.usage.inventory import load_inventory
-from prefix_cache_exporter.usage.maps import MapBook, UnknownFormatError
+from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError
 from prefix_cache_exporter.usage.price import PriceBook
 from prefix_cache_exporter.usage.sources import build_ingest, read_key
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.release_board import ReleaseBoard
     from prefix_cache_exporter.usage.ingest import Ingest
     from prefix_cache_exporter.usage.inventory import Inventory
-    from prefix_cache_exporter.usage.maps import UsageMap
+    from prefix_cache_exporter.usage.maps.model import UsageMap
 
 
 class UsageSteps:

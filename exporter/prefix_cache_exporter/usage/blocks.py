@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from .intake import Row
-    from .maps import UsageMap
+    from .maps.model import UsageMap
     from .paths import Path
     from .recent import Memory
     from .shape import Plan

@@ -19,7 +19,7 @@ from .values import duration, seconds_since_epoch, tokens, word
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .maps import Span, UsageMap
+    from .maps.model import Span, UsageMap
 
 _OTLP_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 _MOST_RAW = 64

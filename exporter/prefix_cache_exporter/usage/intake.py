@@ -15,7 +15,7 @@ from .typed import lane_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .maps import UsageMap
+    from .maps.model import UsageMap
     from .merge import Outcome
     from .record import UsageRecord
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from .maps import IDLE_SECONDS
+from .maps.model import IDLE_SECONDS
 from .normaliser import KEY_BYTES
 from .record import Duplicate, Fragment, Quarantined, Skipped, UsageRecord
 from .rules import resolve
@@ -23,7 +23,7 @@ from .seen import Seen
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .maps import Stream, UsageMap
+    from .maps.model import Stream, UsageMap
 
 Outcome = UsageRecord | Quarantined | Duplicate | Skipped  # what becomes of a fragment
 

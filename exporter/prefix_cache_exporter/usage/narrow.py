@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .intake import Row
-    from .maps import UsageMap
+    from .maps.model import UsageMap
     from .sums import Sums
 
     Words = Any

@@ -17,7 +17,7 @@ from .record import Fragment, Skipped
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .maps import UsageMap
+    from .maps.model import UsageMap
 
 KEY_BYTES = 12
 """Of a hashed id: among a million ids, two share one with a chance of 1 to 10^17."""

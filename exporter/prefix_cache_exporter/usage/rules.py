@@ -20,7 +20,7 @@ from .record import NOTHING, Quarantined, UsageRecord
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .maps import UsageMap
+    from .maps.model import UsageMap
     from .record import Fragment, Part
 
 INCLUSIVE, EXCLUSIVE, WRITE_OUTSIDE, BY_TOTAL = "inclusive", "exclusive", "write_outside", "by_total"

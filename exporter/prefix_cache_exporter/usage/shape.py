@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from .conditions import Condition
-    from .maps import UsageMap
+    from .maps.model import UsageMap
     from .narrow import Run
     from .paths import Path
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.release import Release
 
     from .inventory import Inventory
-    from .maps import UsageMap
+    from .maps.model import UsageMap
     from .price import PriceBook
 
 

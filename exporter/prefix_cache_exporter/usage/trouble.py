@@ -9,7 +9,7 @@ from .record import Duplicate, Quarantined, Skipped
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .maps import UsageMap
+    from .maps.model import UsageMap
     from .merge import Outcome
     from .paths import Path
     from .record import UsageRecord

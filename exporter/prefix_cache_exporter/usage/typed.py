@@ -21,7 +21,7 @@ from .record import NOTHING, UsageRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .maps import Span, UsageMap
+    from .maps.model import Span, UsageMap
     from .paths import Path
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from prefix_cache_exporter.documents import DocumentError, place, shown
-
-from .paths import PathError, parse_path
+from prefix_cache_exporter.usage.paths import PathError, parse_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

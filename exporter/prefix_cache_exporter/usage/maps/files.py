@@ -1,0 +1,81 @@
+"""Usage maps as files: the YAML of one map, held against the schema, and of all that are shipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml, read_schema, validate
+from prefix_cache_exporter.usage.values import word
+
+from .mistakes import look
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+def read_map(file: Path | str) -> dict[str, Any]:
+    """Reads one map's YAML and holds it against the schema.
+
+    Raises:
+        DocumentError: where it is none.
+    """
+    document = _with_text_keys(load_yaml(file))
+    look(document, str(file))
+    validate(document, read_schema("usage"), str(file))
+    if not document.get("tokens") and not {"extends", "usage_from"} & document.keys():
+        expected = "paths of the numbers, or usage_from: a format that knows them"
+        raise DocumentError(str(file), "tokens", "nothing", expected)
+    read: dict[str, Any] = document
+    return read
+
+
+def _with_text_keys(data: Any) -> Any:
+    """YAML's numbers and truth values as keys of words: `values: {200: success, true: success}`."""
+    if isinstance(data, dict):
+        return {word(key) if not isinstance(key, str) else key: _with_text_keys(value) for key, value in data.items()}
+    return [_with_text_keys(item) for item in data] if isinstance(data, list) else data
+
+
+class ShippedFiles(Mapping[str, dict[str, Any]]):
+    """The YAML of the shipped maps by format, each read when it is asked for; tests hold all to the schema."""
+
+    def __init__(self, folder: Path) -> None:
+        self._files = {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+        self._read: dict[str, dict[str, Any]] = {}
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        if name not in self._read:
+            document = load_yaml(self._files[name])
+            if not isinstance(document, dict) or document.get("format") != name:
+                raise DocumentError(str(self._files[name]), "format", "another name", f"{name}, as the file is called")
+            self._read[name] = document
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+@cache
+def shipped_files() -> Mapping[str, dict[str, Any]]:
+    """Documents of the shipped maps by format, each read once per process."""
+    return ShippedFiles(data_root() / "usage")
+
+
+def user_files(user: Iterable[Path | str]) -> list[Path]:
+    """The files of the user's own maps: of each folder, all that are YAML, by name."""
+    files: list[Path] = []
+    for entry in map(Path, user):
+        if entry.is_dir():
+            files += sorted({*entry.glob("*.yaml"), *entry.glob("*.yml")})
+        else:
+            files.append(entry)
+    return files

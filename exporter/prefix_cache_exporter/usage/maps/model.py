@@ -1,0 +1,156 @@
+"""What is known of one log format: a usage map's facts, compiled, as every reader of lines takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Mapping
+
+    from prefix_cache_exporter.usage.conditions import Condition, Some
+    from prefix_cache_exporter.usage.paths import Path
+
+IDLE_SECONDS = 300.0
+"""How long a request whose output is not final may be silent; reasoning models pause for minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A time span in a record: a number with a unit, or from one moment to another."""
+
+    path: Path | None
+    unit: str
+    start: tuple[Path, ...] = ()
+    end: tuple[Path, ...] = ()
+    before: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRule:
+    """One way to tell how a request ended."""
+
+    condition: Condition | None
+    status: str
+    paths: tuple[Path, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveRule:
+    """A rule of its own for some records."""
+
+    condition: Condition
+    rule: str
+    total_ignored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WriteList:
+    """Writes by time to live as a list of objects."""
+
+    at: tuple[Path, ...]
+    ttl: str
+    tokens: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartsRule:
+    """Calls within a request that the usage object leaves out."""
+
+    at: tuple[Path, ...]
+    kind: str
+    model: str
+    add: frozenset[str]
+    unclear: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """How several lines make one record."""
+
+    starts: Some
+    any_opens: bool
+    closed: Some
+    complete: Some
+    sequential: bool
+    unfinished_is_partial: bool
+    idle_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRule:
+    """Lines that say something about later lines of the same file."""
+
+    condition: Condition
+    sets: Mapping[str, tuple[Path, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """The shortest prefix that a provider caches for a model."""
+
+    model: re.Pattern[str] | None
+    tokens: int
+    as_of: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageMap:
+    """A format's facts, compiled. Each attribute is the schema's key of the same name."""
+
+    format: str
+    aliases: tuple[str, ...]
+    title: str
+    aggregate: bool
+    provider: str
+    provider_paths: tuple[Path, ...]
+    provider_names: Mapping[str, str]
+    decode: tuple[Path, ...]
+    each: tuple[Path, ...]
+    inherit: tuple[str, ...]
+    attributes: tuple[Path, ...]
+    skip: tuple[tuple[Condition, str], ...]
+    usage: tuple[Path, ...]
+    id: tuple[Path, ...]
+    identity_has_status: bool
+    time: tuple[Path, ...]
+    model: tuple[Path, ...]
+    service_tier: tuple[Path, ...]
+    batch: bool | Some | None
+    retry: Some
+    replay: Some
+    status: tuple[StatusRule, ...]
+    default_status: str
+    tokens: Mapping[str, tuple[Path, ...]]
+    write_by_ttl: Mapping[str, tuple[Path, ...]]
+    write_list: WriteList | None
+    write_is_split: bool
+    rule: str
+    gateway: bool | Some
+    rules: tuple[AdditiveRule, ...]
+    total_ignored: bool
+    otherwise: str
+    reasoning_outside: bool
+    absent_read_is_zero: bool
+    absent_write_is_zero: bool
+    absent_cache_is_none: bool
+    write_outside: bool
+    inferred: bool
+    parts: PartsRule | None
+    ttft: tuple[Span, ...]
+    duration: tuple[Span, ...]
+    stream: Stream | None
+    cumulative: bool
+    last: tuple[Path, ...]
+    context: tuple[ContextRule, ...]
+    minimum: tuple[Minimum, ...]
+
+    def minimum_for(self, model: str | None) -> Minimum | None:
+        """The shortest cacheable prefix of a model, None where nobody knows; the first entry that fits."""
+        for entry in self.minimum:
+            if entry.model is None or (model is not None and entry.model.search(model)):
+                return entry
+        return None
