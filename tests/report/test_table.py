@@ -37,7 +37,7 @@ def test_text_aligns_numbers_to_the_right():
     assert as_text(HEADER, ROWS, "> ") == [
         "> name      count  note",
         "> a|b   1,234,567  -",
-        "> c             -  x\ny",
+        "> c             -  x\\ny",
     ]
 
 
@@ -46,8 +46,30 @@ def test_markdown_escapes_what_would_break_it():
         "| name | count | note |",
         "| --- | ---: | --- |",
         "| a\\|b | 1,234,567 | - |",
-        "| c | - | x y |",
+        "| c | - | x\\\\ny |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "in_markdown", "in_csv"),
+    [
+        ("gpt-5_mini", "gpt-5_mini", "gpt-5_mini", "gpt-5_mini"),
+        ("=cmd|'/C calc'!A0", "=cmd|'/C calc'!A0", "=cmd\\|'/C calc'!A0", "'=cmd|'/C calc'!A0"),
+        ("@cf/llama", "@cf/llama", "@cf/llama", "'@cf/llama"),
+        (" +1", " +1", " +1", "' +1"),
+        ("-2", "-2", "-2", "'-2"),
+        ("a\r\nb", "a\\r\\nb", "a\\\\r\\\\nb", "a\\r\\nb"),
+        ("\x1b[31m", "\\x1b[31m", "\\\\x1b\\[31m", "\\x1b[31m"),
+        ("\u202eevil", "\\u202eevil", "\\\\u202eevil", "\\u202eevil"),
+        ("<b>&amp;`x`", "<b>&amp;`x`", "\\<b\\>\\&amp;\\`x\\`", "<b>&amp;`x`"),
+        ("__x__ *y*", "__x__ *y*", "\\_\\_x\\_\\_ \\*y\\*", "__x__ *y*"),
+        ("back\\|pipe", "back\\|pipe", "back\\\\\\|pipe", "back\\|pipe"),
+    ],
+)
+def test_names_from_logs_are_shown_as_they_stand_and_do_nothing(name, text, in_markdown, in_csv):
+    assert shown(name) == text
+    assert as_markdown(("n",), [(name,)])[2] == f"| {in_markdown} |"
+    assert as_csv(("n",), [(name,)]) == f"n\n{in_csv}\n"
 
 
 def test_csv_has_plain_numbers_and_nothing_for_unknown():

@@ -9,7 +9,7 @@ import msgspec
 from prefix_cache_exporter.measures import RATIOS
 
 from .sections import Section, heading, labels_of, reconciliation, sections
-from .table import as_csv, as_markdown, as_text
+from .table import as_csv, as_markdown, as_text, markdown, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def to_text(document: Mapping[str, Any]) -> str:
     """For people at a terminal."""
-    lines = heading(document)
+    lines = [printable(line) for line in heading(document)]
     for name, group in _all(document):
-        lines += ["", name]
+        lines += ["", printable(name)]
         for section in sections(group):
             if section.rows:
                 lines += _text(section)
@@ -33,9 +33,9 @@ def to_text(document: Mapping[str, Any]) -> str:
 
 def to_markdown(document: Mapping[str, Any]) -> str:
     """For tickets and reviews."""
-    lines = ["# Prefix-cache report", "", *(f"- {line}" for line in heading(document))]
+    lines = ["# Prefix-cache report", "", *(f"- {markdown(line)}" for line in heading(document))]
     for name, group in _all(document):
-        lines += ["", f"## {name}"]
+        lines += ["", f"## {markdown(name)}"]
         for section in sections(group):
             if section.rows:
                 lines += _markdown(section, "###")

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 ABSENT = "-"
 """What stands where nothing is known."""
 _NUMBER = re.compile(r"-?[\d,.]+( %)?")
+_MARKUP = re.compile(r"[\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])")
+"""What Markdown takes for more than itself; an underscore between letters is none of it."""
+_FORMULA = ("=", "+", "-", "@")
+"""How text begins that spreadsheets run as a formula."""
 
 
 def shown(cell: Cell) -> str:
@@ -23,11 +27,23 @@ def shown(cell: Cell) -> str:
     if cell is None:
         return ABSENT
     if isinstance(cell, bool | str):
-        return str(cell)
+        return printable(str(cell))
     if isinstance(cell, Decimal):
         text = f"{cell:,.6f}".rstrip("0").rstrip(".")
         return text if Decimal(text.replace(",", "")) or not cell else f"{cell:.2e}"
     return f"{cell:,}"
+
+
+def printable(text: str) -> str:
+    """Text from a log on one line and without what steers a terminal: such characters as Python writes them."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def markdown(text: str) -> str:
+    """Text from a log as Markdown shows it: as it stands."""
+    return _MARKUP.sub(lambda found: f"\\{found.group()}", printable(text))
 
 
 def percent(value: float | None) -> str:
@@ -51,25 +67,35 @@ def as_text(header: Sequence[str], rows: Iterable[Sequence[Cell]], indent: str =
 
 def as_markdown(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]:
     """A Markdown table; numbers to the right."""
-    cells = [[*header], *([_escaped(shown(cell)) for cell in row] for row in rows)]
+    cells = [[*header], *([markdown(shown(cell)) for cell in row] for row in rows)]
     rule = ["---:" if _right(cells, column) else "---" for column in range(len(header))]
     return [f"| {' | '.join(row)} |" for row in (cells[0], rule, *cells[1:])]
 
 
 def as_csv(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """CSV with plain numbers; nothing where nothing is known."""
+    """CSV with plain numbers; nothing where nothing is known.
+
+    Text that a spreadsheet would run gets an apostrophe in front: model names come from whoever writes the log.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
     for row in rows:
-        writer.writerow(["" if cell is None else f"{cell:f}" if isinstance(cell, Decimal) else cell for cell in row])
+        writer.writerow(map(_plain, row))
     return out.getvalue()
+
+
+def _plain(cell: Cell) -> str | float:
+    if cell is None:
+        return ""
+    if isinstance(cell, Decimal):
+        return f"{cell:f}"
+    if not isinstance(cell, str):
+        return cell
+    text = printable(cell)
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
 
 
 def _right(cells: Sequence[Sequence[str]], column: int) -> bool:
     values = [row[column] for row in cells[1:] if row[column] != ABSENT]
     return bool(values) and all(_NUMBER.fullmatch(value) for value in values)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
