@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.usage.arrays import is_values
 from prefix_cache_exporter.usage.contents import Gzip, Pipe, Plain, UnreadableError, open_content
-from prefix_cache_exporter.usage.log import Log, Piece, ReplacedError
+from prefix_cache_exporter.usage.log import Log, ReplacedError
 from prefix_cache_exporter.usage.positions import LINES, Position, moved
 from prefix_cache_exporter.usage.record import Duplicate, Quarantined, Skipped, UsageRecord
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.intake import Group as Gathered
     from prefix_cache_exporter.usage.intake import Intake
     from prefix_cache_exporter.usage.merge import Outcome
+    from prefix_cache_exporter.usage.pieces import Piece
     from prefix_cache_exporter.usage.sums import Sums
 
 STANDARD_INPUT = "-"

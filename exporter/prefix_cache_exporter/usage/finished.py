@@ -9,11 +9,13 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from .contents import CHUNK, Plain, open_content
-from .log import Log, Piece
+from .log import Log
 from .positions import LINES, UNKNOWN, Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from .pieces import Piece
 
 LINE_LIMIT = 4 << 20
 """Longest line in bytes, unless the caller says otherwise."""

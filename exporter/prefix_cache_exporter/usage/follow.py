@@ -16,7 +16,8 @@ from .following.batches import Batch, Notes
 from .following.discovery import Discovery
 from .following.opener import Opener
 from .following.tracker import Tracker
-from .log import Piece, ReplacedError
+from .log import ReplacedError
+from .pieces import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

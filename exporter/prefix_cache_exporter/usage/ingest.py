@@ -11,7 +11,7 @@ from prefix_cache_exporter.recorder import Change
 
 from .count import Tally
 from .count_many import count_group, count_sums, on_time
-from .log import Block
+from .pieces import Block
 from .record import Duplicate, Quarantined, Skipped, UsageRecord
 
 if TYPE_CHECKING:

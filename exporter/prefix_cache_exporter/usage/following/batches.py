@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prefix_cache_exporter.usage.log import Piece
+    from prefix_cache_exporter.usage.pieces import Piece
 
 
 @dataclass(frozen=True, slots=True)

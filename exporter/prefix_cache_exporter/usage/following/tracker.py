@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from prefix_cache_exporter.usage import files
-from prefix_cache_exporter.usage.log import Log, Piece
+from prefix_cache_exporter.usage.log import Log
 from prefix_cache_exporter.usage.positions import REFUSED
 
 from .aside import Aside
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from prefix_cache_exporter.usage.contents import Content
     from prefix_cache_exporter.usage.files import File, Match
+    from prefix_cache_exporter.usage.pieces import Piece
 
     from .batches import Notes
 
