@@ -17,7 +17,7 @@ import msgspec
 from .maps.model import IDLE_SECONDS
 from .normaliser import KEY_BYTES
 from .record import Duplicate, Fragment, Quarantined, Skipped, UsageRecord
-from .rules import resolve
+from .rules.resolve import resolve
 from .seen import Seen
 
 if TYPE_CHECKING:

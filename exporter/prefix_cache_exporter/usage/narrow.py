@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import rules, values
+from . import values
 from .record import NOTHING
+from .rules.additive import EXCLUSIVE
+from .rules.ttl import by_ttl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,7 +74,7 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
     read, write = at.get("read"), at.get("write")
     cached = " + ".join(filter(None, (read, write))) or "0"
     total, uncached = at["input"], "None"
-    if m.rule == rules.EXCLUSIVE:
+    if m.rule == EXCLUSIVE:
         writer.line(f"a = {at['input']} + {cached}")
         total, uncached = "a", at["input"]
     elif read is not None:
@@ -116,7 +118,7 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
     )
     scope: dict[str, Any] = {
         "NOTHING": NOTHING,
-        "by_ttl": rules.by_ttl,
+        "by_ttl": by_ttl,
         "moment": values.seconds_since_epoch,
         **writer.constants,
     }

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from . import rules, values
+from . import values
 from .conditions import Every, Some, Test
 from .narrow import run_for
+from .rules.additive import EXCLUSIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -193,7 +194,7 @@ def plan_for(
 
 def _adds_up(roles: AbstractSet[str], m: UsageMap) -> bool:
     """Whether these numbers are enough for the columns."""
-    if not {"input", "output"} <= roles or ("read" not in roles and (m.rule == rules.EXCLUSIVE or "write" in roles)):
+    if not {"input", "output"} <= roles or ("read" not in roles and (m.rule == EXCLUSIVE or "write" in roles)):
         return False
     if "read" not in roles and not roles.isdisjoint({*_ZERO, "uncached"}):
         return False

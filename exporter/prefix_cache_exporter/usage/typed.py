@@ -2,7 +2,7 @@
 
 Most lines of most logs are plain: one object, whole numbers, sums that agree. Such a line goes straight from bytes to a
 record here. Whatever else stands in a line (text for a number, an odd total, parts, a usage object elsewhere) makes the
-lane decline, and the general way of `extract.py` and `rules.py` decides; both give the same record, which a property
+lane decline, and the general way of `extract.py` and `rules` decides; both give the same record, which a property
 test holds them to. The function is generated as `dataclasses` and `attrs` do it: from names that this module makes up,
 never from text of a map.
 """
@@ -12,11 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import rules, values
+from . import values
 from .conditions import Some
 from .extract import provider_name
 from .lane_source import UnsuitableError, Writer
 from .record import NOTHING, UsageRecord
+from .rules.additive import BY_TOTAL, EXCLUSIVE
+from .rules.ttl import by_ttl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +55,7 @@ def lane_for(
     m = usage_map
     if m.stream or m.cumulative or m.each or m.decode or m.attributes or m.context or not m.usage:
         return None
-    if override is not None or m.rule == rules.BY_TOTAL or m.write_is_split or m.inferred:
+    if override is not None or m.rule == BY_TOTAL or m.write_is_split or m.inferred:
         return None
     writer = Writer(m.usage[0])
     try:
@@ -129,7 +131,7 @@ def gather(rs, odd, opened, digest, seen, add_key, new_key):
 _SCOPE: Mapping[str, Any] = {
     "UsageRecord": UsageRecord,
     "NOTHING": NOTHING,
-    "by_ttl": rules.by_ttl,
+    "by_ttl": by_ttl,
     "duration": values.duration,
     "moment": values.seconds_since_epoch,
     "word": values.word,
@@ -159,7 +161,7 @@ def _write(  # noqa: C901  # one step per part of a record
         rest = counts["uncached"]
         w.line(f"if {rest} is not None and ({reads} is None or {rest} != {i} - c): DECLINE")
     checked = bool(m.tokens.get("total")) and not m.total_ignored
-    if m.rule == rules.EXCLUSIVE:
+    if m.rule == EXCLUSIVE:
         if not m.absent_cache_is_none:
             w.line(f"if {reads} is None: DECLINE")
         w.line(f"a, u, q = {i} + c, {i}, 'ok'")
