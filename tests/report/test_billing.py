@@ -53,6 +53,39 @@ def test_our_own_names_with_money(billed):
     }
 
 
+def test_tables_as_spreadsheets_elsewhere_save_them(billed):
+    assert billed(
+        "Date;Model;Requests;Input_Tokens;Input_Cached_Tokens;Output_Tokens;Cost\r\n"
+        "20260921;gpt-5;1 234;1'000'000;12,345;1200.0;-$1,234.56;\r\n"
+        "2026-09-21 00:00:00 UTC;gpt-5;1;5;0;0;0.5\r\n"
+    ) == {
+        ("2026-09-21", "gpt-5"): (
+            {"requests": 1235, "input": 1000005, "read": 12345, "output": 1200},
+            {"USD": Decimal("-1234.06")},
+        )
+    }
+    assert billed("day\tmodel\ttotal_input_tokens\n2026-09-21\tm\t7\n") == {("2026-09-21", "m"): ({"input": 7}, {})}
+
+
+def test_a_column_of_all_writes_is_not_added_to_its_own_parts(billed):
+    assert billed(
+        "date,model,uncached_input_tokens,cache_read_input_tokens,cache_creation_input_tokens,"
+        "ephemeral_5m_input_tokens,ephemeral_1h_input_tokens,output_tokens\n"
+        "2026-09-21,claude-opus-5,500,1000,150,100,50,80\n"
+        "2026-09-22,claude-opus-5,500,1000,,100,50,80\n"
+    ) == {
+        ("2026-09-21", "claude-opus-5"): ({"input": 1650, "read": 1000, "write": 150, "output": 80}, {}),
+        ("2026-09-22", "claude-opus-5"): ({"input": 1650, "read": 1000, "write": 150, "output": 80}, {}),
+    }
+
+
+def test_reports_of_two_providers_in_one_file_are_both_read(billed):
+    assert billed(f"{json.dumps(OPENAI)}\n{json.dumps(ANTHROPIC)}\n") == {
+        ("2026-09-21", "gpt-6-sol"): ({"requests": 4, "input": 1000, "read": 600, "write": 150, "output": 80}, {}),
+        ("2026-09-21", "claude-opus-5"): ({"input": 1650, "read": 1000, "write": 150, "output": 80}, {}),
+    }
+
+
 OPENAI = {
     "object": "bucket",
     "start_time": 1790000000,
@@ -65,6 +98,7 @@ OPENAI = {
             "input_cache_write_tokens": 150,
             "input_uncached_tokens": 250,
             "output_tokens": 80,
+            "num_model_requests": 4,
             "model": "gpt-6-sol",
         }
     ],
@@ -86,7 +120,7 @@ ANTHROPIC = {
 @pytest.mark.parametrize(
     ("report", "key", "sums"),
     [
-        ({"object": "page", "data": [OPENAI]}, ("2026-09-21", "gpt-6-sol"), {"input": 1000, "read": 600, "write": 150, "output": 80}),
+        ({"object": "page", "data": [OPENAI]}, ("2026-09-21", "gpt-6-sol"), {"requests": 4, "input": 1000, "read": 600, "write": 150, "output": 80}),
         (ANTHROPIC, ("2026-09-21", "claude-opus-5"), {"input": 1650, "read": 1000, "write": 150, "output": 80}),
     ],
     ids=["openai", "anthropic"],
@@ -110,6 +144,18 @@ def test_reports_of_the_providers_interfaces(billed, report, key, sums):
         ("model,total_input_tokens,day\n\nm,1,soon\n", "row 3: got soon, expected a day or a time"),
         ("model,total_input_tokens,day\nm,1,99999999999999999\n", "row 2: got 99999999999999999, expected a day or a time"),
         ("model,total_input_tokens,day,cost\nm,1,2026-01-01,free\n", "row 2: got free, expected an amount of money"),
+        ("model,total_input_tokens,day,cost\nm,1,2026-01-01,nan\n", "row 2: got nan, expected an amount of money"),
+        ("model;total_input_tokens;day;cost\nm;1;2026-01-01;12,345\n", "row 2: got 12,345, expected an amount of money"),
+        ("model;total_input_tokens;day;cost\nm;1;2026-01-01;1,25\n", "row 2: got 1,25, expected an amount of money"),
+        ("model;total_input_tokens;day\nm;1.234;2026-01-01\n", "row 2, total_input_tokens: got 1.234, expected a whole number of tokens or requests"),
+        ("model,total_input_tokens,day\nm,inf,2026-01-01\n", "row 2, total_input_tokens: got inf, expected a whole number of tokens or requests"),
+        ("model,total_input_tokens,day\nm,1_0,2026-01-01\n", "row 2, total_input_tokens: got 1_0, expected a whole number of tokens or requests"),
+        # thousands without quotes would move every column behind them
+        ("model,total_input_tokens,day\nm,1,234,2026-01-01\n", "row 2: got 4 cells, expected 3 as in the header"),
+        ("model,total_input_tokens,day\nm,1\n", "row 2: got 2 cells, expected 3 as in the header"),
+        ('model,total_input_tokens,day\n"m,1,2026-01-01\n', "row 2: got unexpected end of data, expected cells as CSV quotes them"),
+        ("model,total_input_tokens,day,model\nm,1,2026-01-01,n\n", "header: got model twice, expected each column once"),
+        ("[" * 100_000, "file: got JSON nested too deeply, expected JSON or JSON lines"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line(billed, tmp_path, text, message):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 from prefix_cache_exporter.cli import run
 from prefix_cache_exporter.report import reconcile
 from prefix_cache_exporter.report.tally import Tally
@@ -39,6 +41,8 @@ def test_agreement_has_no_differences(log, report, tmp_path):
     assert document["reconciliation"] == {
         "compared": 10,
         "tolerance": 0.0,
+        "by_model": True,
+        "costs_not_compared": 0,
         "records_not_compared": 0,
         "differences": [],
     }
@@ -95,6 +99,36 @@ def test_money_is_not_compared_where_a_record_has_no_price(log, report, tmp_path
     path = log([line("1", "2026-09-21", "ours", 1000, 0)])
     document = report(path, "--format", "openai.chat", "--reconcile", tmp_path / "billing.csv")
     assert document["reconciliation"]["compared"] == 1
+    assert document["reconciliation"]["costs_not_compared"] == 1
+
+
+def test_a_cost_without_its_output_is_not_compared(log, report, tmp_path):
+    # 900 tokens in cost 0.001125; what came out nobody logged, and it is not free
+    (tmp_path / "billing.csv").write_text("day,model,total_input_tokens,cost\n2026-09-21,gpt-5,900,0.001125\n")
+    usage = {"prompt_tokens": 900, "prompt_tokens_details": {"cached_tokens": 0}}
+    path = log([{"id": "1", "timestamp": "2026-09-21T12:00:00Z", "model": "gpt-5", "usage": usage}])
+    document = report(path, "--format", "openai.chat", "--reconcile", tmp_path / "billing.csv")
+    assert (document["reconciliation"]["compared"], document["reconciliation"]["costs_not_compared"]) == (1, 1)
+
+
+def test_aggregates_that_name_no_models_are_compared_by_day(log, report, tmp_path):
+    # OpenAI's usage interface without group_by=model
+    bucket = {
+        "start_time": 1789948800,
+        "results": [
+            {"input_tokens": 2000, "input_cached_tokens": 600, "output_tokens": 20, "num_model_requests": 3}
+        ],
+    }  # fmt: skip
+    (tmp_path / "billing.json").write_text(json.dumps({"data": [bucket]}))
+    lines = [*LINES[:2], line("6", "2026-09-21", "gpt-4o", 7, 0)]
+    arguments = (log(lines), "--format", "openai.chat", "--reconcile", tmp_path / "billing.json")
+    document = report(*arguments, status=1)
+    assert document["reconciliation"]["by_model"] is False
+    assert differences(document) == [
+        ("2026-09-21", "", "total_input_tokens", 2007, 2000, 7, 7 / 2000),
+        ("2026-09-21", "", "output_tokens", 30, 20, 10, 10 / 20),
+    ]
+    assert document["reconciliation"]["compared"] == 4  # requests and reads agree
 
 
 def test_days_and_models_are_boundedly_many(monkeypatch):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from .billing import MEASURES, Billed, Key, read_billing
+from .billed import MEASURES, Billed, Key
+from .billing import read_billing
 from .summary import amount
 from .tally import Tally
 
@@ -46,7 +47,7 @@ class Logged:
 
 
 def compare(logged: Logged, billed: Mapping[Key, Billed], tolerance: float = 0.0) -> dict[str, Any]:
-    """Lists differences.
+    """Lists differences by day and model; by day alone where the provider names no models at all.
 
     Args:
         logged: sums of the logs.
@@ -54,10 +55,13 @@ def compare(logged: Logged, billed: Mapping[Key, Billed], tolerance: float = 0.0
         tolerance: a difference of up to this share of the billed number is none.
     """
     differences: list[dict[str, Any]] = []
-    compared = 0
+    compared = costs_unknown = 0
     share = Decimal(str(tolerance))
-    for key in sorted({*logged.by_key, *billed}):
-        for measure, ours, theirs in _pairs(logged.by_key.get(key), billed.get(key)):
+    by_model = not billed or any(model for _, model in billed)
+    by_key = logged.by_key if by_model else _by_day(logged.by_key)
+    for key in sorted({*by_key, *billed}):
+        costs_unknown += _cost_unknown(by_key.get(key), billed.get(key))
+        for measure, ours, theirs in _pairs(by_key.get(key), billed.get(key)):
             compared += 1
             if ours is not None and theirs is not None and abs(ours - theirs) <= abs(theirs) * share:
                 continue
@@ -76,6 +80,8 @@ def compare(logged: Logged, billed: Mapping[Key, Billed], tolerance: float = 0.0
     return {
         "compared": compared,
         "tolerance": tolerance,
+        "by_model": by_model,
+        "costs_not_compared": costs_unknown,
         "records_not_compared": logged.beyond,
         "differences": differences,
     }
@@ -92,10 +98,25 @@ def _pairs(ours: Tally | None, theirs: Billed | None) -> Iterator[tuple[str, Dec
     for currency in sorted(theirs.cost if theirs else ()):
         if ours is None:
             yield f"cost_{currency}", None, theirs.cost[currency] if theirs else None
-        elif not any(count for reason, count in ours.unpriced.items() if reason not in _FREE):
+        elif not _cost_unknown(ours, theirs):
             money = ours.money.get(currency)
             paid = amount(money.input + money.output if money else 0)
             yield f"cost_{currency}", paid, theirs.cost[currency] if theirs else None
+
+
+def _cost_unknown(ours: Tally | None, theirs: Billed | None) -> bool:
+    """Whether there is a bill that cannot be compared, because some of the records have no cost."""
+    if ours is None or theirs is None or not theirs.cost:
+        return False
+    unpriced = any(count for reason, count in ours.unpriced.items() if reason not in _FREE)
+    return unpriced or any(money.output_unknown for money in ours.money.values())
+
+
+def _by_day(by_key: Mapping[Key, Tally]) -> dict[Key, Tally]:
+    days: dict[Key, Tally] = {}
+    for (day, _), tally in by_key.items():
+        days.setdefault((day, ""), Tally()).merge(tally)
+    return days
 
 
 def _sums(tally: Tally | None) -> dict[str, int]:

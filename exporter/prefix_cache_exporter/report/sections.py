@@ -75,6 +75,10 @@ def reconciliation(document: Mapping[str, Any]) -> Section | None:
     if found is None:
         return None
     compared = f"{shown(found['compared'])} numbers compared, {shown(len(found['differences']))} differ"
+    if not found["by_model"]:
+        compared += "; the aggregates name no models, so days are compared as a whole"
+    if found["costs_not_compared"]:
+        compared += f"; {shown(found['costs_not_compared'])} costs not compared: some of the records have none"
     if found["records_not_compared"]:
         compared += f"; {shown(found['records_not_compared'])} records of too many days and models not compared"
     header = ("day", "model", "measure", "logged", "billed", "difference", "relative")
