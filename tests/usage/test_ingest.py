@@ -250,7 +250,7 @@ def test_a_mistake_of_ours_costs_one_counted_line(tmp_path, monkeypatch, caplog)
         raise RuntimeError(f"cannot read {line}")
 
     source.append(record("secret") * 2)
-    monkeypatch.setattr(source.ingest._intake, "slowly", fail)
+    monkeypatch.setattr(source.ingest._uptake._intake, "slowly", fail)
     source.poll()
     monkeypatch.undo()
     source.append(record(2))
@@ -266,13 +266,13 @@ def test_a_step_is_bounded_and_the_next_goes_on(tmp_path, monkeypatch):
     source = Source(tmp_path, record(1) * 50_000)
     steps = 0
     monkeypatch.setattr(source.ingest, "_monotonic", lambda: source.now)
-    clock = source.ingest._clock
+    clock = source.ingest._uptake._clock
 
     def slow():
         source.now += 0.4
         return clock()
 
-    source.ingest._clock = slow
+    source.ingest._uptake._clock = slow
     while source.ingest.step(draining=False) == 0.0:
         steps += 1
         assert not source.ingest.caught_up
