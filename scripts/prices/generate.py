@@ -93,8 +93,19 @@ def _book(name: str, provider: genai.Provider, gaps: Mapping[str, Any]) -> str:
     if "modes" in gaps:
         lines += ["modes:", *(f"- {_flow(mode)}" for mode in gaps["modes"])]
     lines.append("models:")
+    batch = next((mode for mode in gaps.get("modes", ()) if mode["when"] == "batch"), None)
     for model in provider.models:
-        lines += _model(name, model, [gap for gap in gaps.get("models", []) if _named(gap["id"], model.id)])
+        mine = [gap for gap in gaps.get("models", []) if _named(gap["id"], model.id)]
+        lines += _model(name, model, mine, batch)
+    for added in gaps.get("added", ()):
+        lines += [
+            f"- id: {_scalar(added['id'])}",
+            f"  match: {_flow(added['match'])}",
+            "  prices:",
+            *(f"  - {_flow(price)}" for price in added["prices"]),
+            f"  source: {added['source']}",
+            f"  date: {added['date']}",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -106,7 +117,9 @@ def _named(pattern: str, id_: str) -> bool:
     return bool(re.search(pattern[1:-1], id_)) if pattern.startswith("/") else fnmatchcase(id_, pattern)
 
 
-def _model(book: str, model: genai.ModelInfo, gaps: list[dict[str, Any]]) -> Iterator[str]:
+def _model(
+    book: str, model: genai.ModelInfo, gaps: list[dict[str, Any]], batch: Mapping[str, Any] | None
+) -> Iterator[str]:
     ttl = WRITE_TTL.get(book, "5m")
     periods = model.prices if isinstance(model.prices, list) else [genai.ConditionalPrice(prices=model.prices)]
     rates = [_rates(period.prices, ttl) for period in periods]
@@ -129,11 +142,9 @@ def _model(book: str, model: genai.ModelInfo, gaps: list[dict[str, Any]]) -> Ite
                 "to": f"{period.constraint.end_time:%H:%M}",
             }
         for gap in gaps:
-            if "write" in rate and "write" in gap:
-                rate = rate | {"write": rate["write"] | gap["write"]}  # noqa: PLW2901  # one more write price
-                rate["above"] = [tier | {"write": tier["write"] | gap["write"]} for tier in rate.get("above", [])]
+            rate = _filled(rate, gap)  # noqa: PLW2901  # one more price
         yield f"  - {_flow(line | {key: value for key, value in rate.items() if value})}"
-    modes = list(_modes(model, periods, ttl))
+    modes = list(_modes(model, periods, ttl, batch))
     if modes:
         yield "  modes:"
         yield from (f"  - {_flow(mode)}" for mode in modes)
@@ -144,6 +155,14 @@ def _model(book: str, model: genai.ModelInfo, gaps: list[dict[str, Any]]) -> Ite
     address = re.search(r"https://[^\s,;)]+[^\s,;).]", model.price_comments or "")
     if address:
         yield f"  source: {address.group()}"
+
+
+def _filled(rate: dict[str, Any], gap: Mapping[str, Any]) -> dict[str, Any]:
+    """The prices with those that the package lacks: another time to live, or what is read from a cache."""
+    if "write" in rate and "write" in gap:
+        rate = rate | {"write": rate["write"] | gap["write"]}
+        rate["above"] = [tier | {"write": tier["write"] | gap["write"]} for tier in rate.get("above", [])]
+    return rate | {"read": gap["read"]} if "read" in gap and "read" not in rate else rate
 
 
 def _start(constraint: object) -> str | None:
@@ -178,7 +197,15 @@ def _put(rates: dict[str, Any], key: str, price: Decimal, ttl: str) -> None:
         rates[key] = price
 
 
-def _modes(model: genai.ModelInfo, periods: list[genai.ConditionalPrice], ttl: str) -> Iterator[dict[str, Any]]:
+def _modes(
+    model: genai.ModelInfo, periods: list[genai.ConditionalPrice], ttl: str, batch: Mapping[str, Any] | None
+) -> Iterator[dict[str, Any]]:
+    """What service tiers and batches change.
+
+    The package knows a rate since the day it was looked up. Where gaps.yaml says that the provider's batch discount is
+    as old as its batches, and the list price of the model has always been the same, that day means nothing: then a
+    batch without a time, as some providers' result files are, has a price too.
+    """
     # In the package the first that holds counts, in our books the last.
     for variant in reversed(model.price_variants or ()):
         when = next(iter(variant.when.values()))
@@ -192,6 +219,10 @@ def _modes(model: genai.ModelInfo, periods: list[genai.ConditionalPrice], ttl: s
             if not rates
             else _factor(rates, _rates(_standard(periods, start or DATE[version("genai-prices")]), ttl))
         )
+        if when == "batch" and batch is not None and "from" not in batch:
+            if factor == batch["factor"]:
+                continue
+            start = None if len(periods) == 1 else start
         yield {"when": when} | ({"from": start} if start else {}) | ({"factor": factor} if factor else rates)
 
 

@@ -138,6 +138,44 @@ def test_service_tiers_and_batches_change_every_price(shipped, fields, factor):
     )
 
 
+def test_results_of_batches_carry_no_time_and_have_a_price(shipped):
+    # half of 3.00, 0.30, 3.75 and 15.00 per million
+    one = record(
+        provider="anthropic", model="claude-sonnet-4-20250514", total=3000, read=1000, write=1000,
+        cache_write_by_ttl={"5m": 1000}, output=1000, batch=True, service_tier="batch",
+    )  # fmt: skip
+    cost = shipped.cost(one)
+    assert (cost.read, cost.write, cost.uncached) == (150 * MILLIONTH, 1875 * MILLIONTH, 1500 * MILLIONTH)
+    assert (cost.output, cost.counterfactual) == (7500 * MILLIONTH, 4500 * MILLIONTH)
+
+
+@pytest.mark.parametrize("time", [None, datetime(2025, 6, 1, tzinfo=UTC).timestamp(), NOW])
+def test_cached_input_of_batches_keeps_its_price_where_the_batch_table_names_none(shipped, time):
+    one = record(provider="openai", model="gpt-4.1", time=time, total=200, read=100, output=100, batch=True)
+    cost = shipped.cost(one)
+    assert (cost.read, cost.uncached, cost.output) == (50 * MILLIONTH, 100 * MILLIONTH, 400 * MILLIONTH)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "rates"),
+    [
+        ("openai", "ft:gpt-4o-2024-08-06:acme::abc", (3.75, 1.875, 15)),
+        ("openai", "ft:gpt-4o-mini-2024-07-18:acme::abc", (0.3, 0.15, 1.2)),
+        ("openai", "ft:gpt-4.1-2025-04-14:acme::abc", (3, 0.75, 12)),
+        ("openai", "ft:gpt-4.1-nano-2025-04-14:acme::abc", (0.2, 0.05, 0.8)),
+        ("openai", "ft:o4-mini-2025-04-16:acme::abc", (4, 1, 16)),
+        ("anthropic", "claude-mythos-5", (10, 1, 50)),
+        ("anthropic", "claude-mythos-5-1-20260901", (10, 0.25, 50)),
+        ("mistral", "mistral-medium-3-5", (1.5, 0.15, 7.5)),
+        ("mistral", "magistral-medium-2509", (2, 0.2, 5)),  # 10 % where no price of its own is listed
+    ],
+)
+def test_gaps_of_the_package_are_filled(shipped, provider, model, rates):
+    one = record(provider=provider, model=model, time=NOW, total=2000, read=1000, output=1000)
+    cost = shipped.cost(one)
+    assert (cost.uncached, cost.read, cost.output) == tuple(int(1000 * MILLIONTH * rate) for rate in rates)
+
+
 def test_a_price_holds_from_its_day_on(shipped):
     def uncached(*day):
         return shipped.cost(
@@ -205,8 +243,8 @@ def test_a_model_is_found_under_the_names_that_gateways_give_it(shipped, provide
         # A model's publisher is not whoever serves it.
         ({"provider": "vllm", "model": "deepseek/deepseek-chat"}, "unknown_model"),
         ({"service_tier": "scale"}, "no_price_for_tier"),
-        ({"batch": True, "time": datetime(2024, 1, 1, tzinfo=UTC).timestamp()}, "no_price_for_tier"),
-        ({"batch": True, "time": None}, "time_unknown"),
+        ({"service_tier": "flex", "time": datetime(2025, 1, 1, tzinfo=UTC).timestamp()}, "no_price_for_tier"),
+        ({"service_tier": "flex", "time": None}, "time_unknown"),
         ({"provider": "deepseek", "model": "deepseek-chat", "time": None}, "time_unknown"),
         (
             {"provider": "anthropic", "model": "claude-opus-5", "write": 50, "cache_write_by_ttl": {"12h": 50}},
