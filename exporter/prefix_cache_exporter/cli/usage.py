@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from prefix_cache_exporter.usage.maps.model import UsageMap
-    from prefix_cache_exporter.usage.merge import Outcome
-    from prefix_cache_exporter.usage.record import UsageRecord
+    from prefix_cache_exporter.usage.record import Outcome, UsageRecord
 
 _COLUMNS = {
     "model": "model",
@@ -189,7 +188,7 @@ def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[tuple[s
         UnreadableError: where it is damaged.
     """
     from prefix_cache_exporter.usage.finished import numbered  # noqa: PLC0415  # slow
-    from prefix_cache_exporter.usage.merge import Merger, outcomes  # noqa: PLC0415
+    from prefix_cache_exporter.usage.merge.merger import Merger, outcomes  # noqa: PLC0415
     from prefix_cache_exporter.usage.normaliser import Normaliser  # noqa: PLC0415
     from prefix_cache_exporter.usage.record import Skipped  # noqa: PLC0415
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.documents import data_root, load_yaml, read_schema, validate
 from prefix_cache_exporter.usage.maps.book import MapBook
-from prefix_cache_exporter.usage.merge import Merger
+from prefix_cache_exporter.usage.merge.merger import Merger
 from prefix_cache_exporter.usage.normaliser import Normaliser
 from prefix_cache_exporter.usage.record import Fragment, UsageRecord
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.contents import Content
     from prefix_cache_exporter.usage.intake import Group as Gathered
     from prefix_cache_exporter.usage.intake import Intake
-    from prefix_cache_exporter.usage.merge import Outcome
     from prefix_cache_exporter.usage.pieces import Piece
+    from prefix_cache_exporter.usage.record import Outcome
     from prefix_cache_exporter.usage.sums import Sums
 
 STANDARD_INPUT = "-"

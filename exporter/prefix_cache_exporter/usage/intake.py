@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from .merge import Merger, outcomes
+from .merge.merger import Merger, outcomes
 from .normaliser import Normaliser, digester
 from .paths import parse_path
 from .record import Duplicate
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .maps.model import UsageMap
-    from .merge import Outcome
-    from .record import UsageRecord
+    from .record import Outcome, UsageRecord
 
 _DUPLICATE = Duplicate()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -129,6 +129,10 @@ class Skipped(msgspec.Struct, frozen=True):
     kind: str
     reason: str
     detail: str = ""
+
+
+Outcome: TypeAlias = UsageRecord | Quarantined | Duplicate | Skipped
+"""What becomes of what a line said."""
 
 
 class Part(msgspec.Struct, gc=False):

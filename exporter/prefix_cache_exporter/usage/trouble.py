@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .maps.model import UsageMap
-    from .merge import Outcome
     from .paths import Path
-    from .record import UsageRecord
+    from .record import Outcome, UsageRecord
 
 _PROBLEMS = {
     "not_a_number": "no number",

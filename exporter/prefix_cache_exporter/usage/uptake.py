@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .count import Counting, Tally
     from .following.batches import Batch
     from .intake import Group, Intake
-    from .merge import Outcome
     from .quarantine import QuarantineFile
+    from .record import Outcome
     from .remember import Durable
     from .sums import Sums
 

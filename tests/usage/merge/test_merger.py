@@ -1,36 +1,16 @@
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from prefix_cache_exporter.usage.intake import Intake
 from prefix_cache_exporter.usage.maps.book import get_map
-from prefix_cache_exporter.usage.merge import overlay
-from prefix_cache_exporter.usage.record import Duplicate, Fragment, Skipped, UsageRecord
-from prefix_cache_exporter.usage.seen import Seen
+from prefix_cache_exporter.usage.record import Duplicate, Skipped, UsageRecord
 from support.usage import counts, encode, settled
-
-
-def chunk(id_, prompt=None, cached=None, output=0, *, last=False, text="x"):
-    usage = None
-    if prompt is not None:
-        usage = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
-        if cached is not None:
-            usage["prompt_tokens_details"] = {"cached_tokens": cached}
-    choices = [] if last else [{"delta": {"content": text}}]
-    return {**({"id": id_} if id_ else {}), "object": "chat.completion.chunk", "choices": choices, "usage": usage}
-
-
-def feed(intake, *lines, now=0.0, scope="f"):
-    return intake.take([encode(line) for line in lines], now, scope)
+from support.usage_streams import chunk, feed, stream
 
 
 def records(found):
     return [item for item in found if isinstance(item, UsageRecord)]
-
-
-def stream(**options):
-    return Intake(get_map("vllm.chat.stream"), **options)
 
 
 def test_an_explicit_zero_overwrites_an_earlier_number():
@@ -89,95 +69,6 @@ def test_a_new_start_settles_what_was_before_it():
     assert intake.merger.end("nowhere") == ()
 
 
-def test_silence_settles_sooner_once_the_output_is_final():
-    intake = stream(settle_seconds=10)
-    feed(intake, chunk("open"), {**chunk("closed", 5, 0, 1), "choices": [{"finish_reason": "stop"}]})
-    assert intake.settle(9.0) == ()
-    assert [record.id for record in intake.settle(10.0)] == ["closed"]
-    assert intake.settle(299.0) == ()
-    assert [record.status for record in intake.settle(300.0)] == ["incomplete"]
-    assert Intake(get_map("vllm.chat")).settle(1e9) == ()
-
-
-def test_a_clock_that_was_set_back_does_not_hold_records_for_ever():
-    intake = stream()
-    feed(intake, chunk("a"), now=1e9)
-    assert len(intake.settle(0.0)) == 1
-
-
-def test_open_records_are_bounded():
-    intake = stream(open_records=2)
-    found = feed(intake, *(chunk(str(n), n, 0, 1) for n in range(5)))
-    assert [record.id for record in found] == ["0", "1", "2"]
-    assert intake.merger.open_records == 2
-
-
-def test_state_survives_a_kill_and_holds_no_id():
-    intake = stream()
-    secret = "chatcmpl-very-secret"
-    feed(intake, chunk(secret), {**chunk(secret, 10, 5, 1), "choices": [{"finish_reason": "stop"}]})
-    feed(intake, chunk("other-secret", 3, 0, 1, last=True))
-    stored = intake.merger.changes()
-    assert intake.merger.changes() == {}
-    assert not any(b"secret" in payload for payload in stored.values())
-    again = stream()
-    again.merger.load(stored)
-    assert feed(again, chunk("other-secret", 3, 0, 1, last=True)) == [Duplicate()]
-    (record,) = feed(again, chunk(secret, 10, 5, 2, last=True))
-    assert counts(record) == (10, 5, None, 5, 2)
-
-
-def test_state_that_is_none_is_refused():
-    with pytest.raises(msgspec.DecodeError):
-        stream().merger.load({"merging": b"nonsense"})
-
-
-def test_files_without_end_do_not_fill_memory():
-    intake = Intake(get_map("vllm.chat.stream"))
-    intake.merger._most_scopes = 2
-    for number in range(5):
-        feed(intake, chunk(None), scope=str(number))
-    assert len(intake.merger._scopes) == 2
-
-
-def test_a_later_number_mends_a_bad_one():
-    held = Fragment(bad={"read": "negative", "input": "not_whole"}, time=5.0)
-    overlay(held, Fragment(read=3, bad={"output": "negative"}, time=6.0, split={"5m": 1}, extra={"task": "a"}))
-    assert held.bad == {"input": "not_whole", "output": "negative"}
-    assert (held.read, held.time, held.split, held.extra) == (3, 5.0, {"5m": 1}, {"task": "a"})
-
-
-def test_the_memory_of_settled_requests_is_bounded_and_stored_in_segments():
-    seen = Seen(5000, 4)
-    keys = [number.to_bytes(4, "big") for number in range(13_000)]
-    assert all(seen.add(key) for key in keys)
-    assert not seen.add(keys[-1])
-    assert 5000 <= len(seen) < 5000 + 2 * 4096
-    assert keys[0] not in seen
-    assert keys[-5000] in seen
-    changes = seen.changes()
-    assert changes["seen/0"] is None
-    again = Seen(5000, 4)
-    again.load({name: payload for name, payload in changes.items() if payload is not None})
-    assert again.keys == seen.keys
-    again.add(b"new!")
-    assert list(again.changes()) == ["seen/3"]
-
-
-def test_a_full_segment_is_not_written_again_after_a_restart():
-    seen = Seen(5000, 4)
-    for number in range(4095):
-        seen.add(number.to_bytes(4, "big"))
-    again = Seen(5000, 4)
-    again.load(dict.fromkeys(["seen/0"], b"".join(n.to_bytes(4, "big") for n in range(4096))))
-    again.add(b"new!")
-    assert list(again.changes()) == ["seen/1"]
-    several = [bytes([n, n, n, n]) for n in range(3)]
-    again.keys.update(several)
-    again.added(several)
-    assert again.changes()["seen/1"] == b"new!" + b"".join(several)
-
-
 def response(id_, status, tokens=None):
     usage = {"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1} if tokens else None
     return {"id": id_, "object": "response", "status": status, "usage": usage, "created_at": 1790000000}
@@ -227,12 +118,3 @@ def test_what_follows_the_repeated_start_of_a_stream_is_of_a_request_that_was_to
     (record,) = feed(intake, *events)
     assert record.output_tokens == 16
     assert feed(intake, *events) == [Duplicate(), Duplicate(), Skipped("ignored", "orphan_event")]
-
-
-def test_numbers_that_no_state_can_hold_do_not_stop_it_from_being_stored():
-    intake = stream(keep_raw=True)
-    usage = {"prompt_tokens": 10**400, "completion_tokens": -(2**63) - 1, "total_tokens": 2**62}
-    assert feed(intake, {"id": "a", "choices": [{"delta": {}}], "usage": usage}) == []
-    assert "merging" in intake.merger.changes()
-    (quarantined,) = intake.settle(0.0, everything=True)
-    assert quarantined.usage == {"total_tokens": 2**62}

@@ -1,0 +1,47 @@
+"""A later line laid over what is known of its request."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prefix_cache_exporter.usage.record import Fragment
+
+_OVERLAID: Final = tuple(
+    name
+    for name in Fragment.__struct_fields__
+    if name
+    not in {
+        "key",
+        "time",
+        "bad_time",
+        "split",
+        "bad",
+        "extra",
+        "seen",
+        "starts",
+        "closed",
+        "complete",
+        "context",
+        "last",
+    }
+)
+
+
+def overlay(held: Fragment, later: Fragment) -> None:
+    """Lays what a later line said over what is known."""
+    for name in _OVERLAID:
+        value = getattr(later, name)
+        if value is not None:
+            setattr(held, name, value)
+    if held.time is None:  # the first moment decides the day that a request belongs to
+        held.time, held.bad_time = later.time, held.bad_time or later.bad_time
+    if later.split:
+        held.split = {**(held.split or {}), **later.split}
+    if later.extra:
+        held.extra = {**(held.extra or {}), **later.extra}
+    if held.bad or later.bad:
+        still = {name: problem for name, problem in (held.bad or {}).items() if getattr(later, name, None) is None}
+        held.bad = {**still, **(later.bad or {})} or None
+    held.seen = held.seen or later.seen
+    held.closed = held.closed or later.closed
+    held.complete = held.complete or later.complete
