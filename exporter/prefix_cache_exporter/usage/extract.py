@@ -41,7 +41,7 @@ def records(line: Any, usage_map: UsageMap) -> Iterator[Any]:
             if found:
                 break
         if not found and _is_container(item, usage_map):
-            continue  # a page or an export with nothing in it
+            continue
         for record in map(_object, found) if found else (item,):
             for path in usage_map.attributes:
                 _replace(record, path, _from_attributes)
@@ -60,10 +60,14 @@ def _unwrapped(item: Any) -> Any:
 
 
 def _is_container(item: Any, usage_map: UsageMap) -> bool:
-    """Whether a line is made to hold records, be it none."""
-    return isinstance(item, dict) and any(
-        isinstance(step, str) and isinstance(item.get(step), list)
-        for step in (path.steps[0] for path in usage_map.each)
+    """Whether a line is there to hold records, be it none: a page, an export, not a record with an empty list."""
+    return (
+        isinstance(item, dict)
+        and any(
+            isinstance(step, str) and isinstance(item.get(step), list)
+            for step in (path.steps[0] for path in usage_map.each)
+        )
+        and not any(path.steps and isinstance(path.get(item), dict) for path in usage_map.usage)
     )
 
 
@@ -157,8 +161,16 @@ def _reported(paths: tuple[Path, ...], record: Any, usage: Any) -> Any:
         value = path.get(record if path.absolute else usage)
         if value is None or value is MISSING or (isinstance(value, str) and value.strip().casefold() in _NOT_REPORTED):
             continue
+        if isinstance(value, dict) and _holds(path, paths):
+            continue
         return value
     return None
+
+
+def _holds(path: Path, paths: tuple[Path, ...]) -> bool:
+    """Whether another spelling lies within what a path leads to: an object there is where that one was looked for."""
+    depth = len(path.steps)
+    return any(len(other.steps) > depth and other.steps[:depth] == path.steps for other in paths)
 
 
 def _split(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, int] | None, str | None]:
