@@ -20,7 +20,7 @@ from .snapshot import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .deltas import Delta, EngineDelta
+    from .delta import Delta, EngineDelta
     from .maps import MapSet
     from .reading import EngineKey, Reading
 

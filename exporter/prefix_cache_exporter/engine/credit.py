@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.measures import Family
     from prefix_cache_exporter.recorder import Labels
 
-    from .deltas import Delta, Increase
+    from .delta import Delta, Increase
 
 _MISMATCHES = ("missing", "unexpected", "type", "help")
 """First words of what `verify` says; the rest of it names a family and belongs into the log."""

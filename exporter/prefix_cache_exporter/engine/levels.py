@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.config import EngineSource
     from prefix_cache_exporter.recorder import Recorder
 
-    from .deltas import Delta
+    from .delta import Delta
     from .plan import Plan
     from .reading import EngineKey, Reading
 

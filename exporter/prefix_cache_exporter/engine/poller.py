@@ -13,7 +13,7 @@ from prefix_cache_exporter.recorder import Change
 from prefix_cache_exporter.release import Release, Releases, credited
 
 from .credit import Ledgering
-from .deltas import Delta, deltas
+from .deltas import deltas
 from .evaluate import Evaluator
 from .fetch import Fetcher, FetchError
 from .identity import EngineVersion, VersionMismatchError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.config import EngineSource
     from prefix_cache_exporter.recorder import Recorder
 
+    from .delta import Delta
     from .fetch import Fetched
     from .identity import Source
     from .maps import MapSet

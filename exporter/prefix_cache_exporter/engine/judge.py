@@ -1,0 +1,99 @@
+"""Which of an interval's increases are believed: whole numbers that no active caveat invalidates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .caveats import Evidence, holds
+from .delta import CACHED, PROMPT
+from .flight import requests_in_flight
+from .records import MEASURES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .delta import EngineDelta
+    from .gains import Gains
+    from .plan import Plan
+    from .reading import EngineKey, Reading
+    from .records import Entry
+
+_IMPOSSIBLE = ("not_finite", "negative", "too_large")
+"""Reasons for withholding that no engine gives by design."""
+_WHOLE_UNITS = {"tokens", "requests", "blocks"}
+
+
+class Judge:
+    """Judges the gains of an interval, engine by engine.
+
+    Args:
+        plan: what the page's series mean.
+        reading: at the interval's end.
+        gains: what was gained in it; changed in place.
+        before: by engine, prompt tokens that requests in flight could explain at its start.
+    """
+
+    def __init__(self, plan: Plan, reading: Reading, gains: Gains, before: Mapping[EngineKey, float]) -> None:
+        self._reading, self._gains, self._before = reading, gains, before
+        self._caveats = plan.dialect.caveats
+        self._entries: dict[str, Entry] = {**plan.dialect.entries, **plan.dialect.evidence}
+
+    def judge(self, key: EngineKey, explained: float) -> None:
+        """Holds an engine's sums against the caveats, and decides whether its cached tokens count.
+
+        Args:
+            key: the engine.
+            explained: prompt tokens that requests in flight could explain at the interval's end.
+        """
+        delta = self._gains.engines[key]
+        for measure in MEASURES:
+            reason = self._reading.reason(measure, key)
+            if reason:
+                delta.withheld[measure] = reason
+        refused = set(self._reading.engine_withheld.get(key, {}).values())
+        self._gains.anomalies.update(reason for reason in _IMPOSSIBLE if reason in refused)
+        self._round(key, delta)
+        for measure in delta.withheld:
+            delta.drop(measure)
+        self._apply_caveats(key, delta, explained)
+        if delta.total(PROMPT) is None:
+            if delta.total(CACHED) is not None:
+                delta.withhold(CACHED, f"{PROMPT}_unknown")
+        elif CACHED in delta.withheld:
+            delta.excluded = delta.withheld[CACHED]
+
+    def _round(self, key: EngineKey, delta: EngineDelta) -> None:
+        """Counts of tokens, requests and observations are whole, or not believed."""
+        for (measure, by, part), amount in list(delta.increases.items()):
+            entry = self._entries[measure]
+            if part == "sum" or (entry.unit not in _WHOLE_UNITS and not part):
+                continue
+            if not float(amount).is_integer():
+                self._gains.refuse(key, measure, "not_whole")
+            else:
+                delta.increases[measure, by, part] = int(amount)
+
+    def _apply_caveats(self, key: EngineKey, delta: EngineDelta, explained: float) -> None:
+        reading = self._reading
+        sums: dict[str, float] = {}
+        for (measure, _, part), amount in delta.increases.items():
+            if not part:
+                sums[measure] = sums.get(measure, 0) + amount
+        evidence = Evidence(
+            {**sums, **self._gains.evidence[key]},
+            explained,
+            self._before.get(key, 0.0),
+            requests_in_flight(reading, key) > 0,
+            reading.info.get(key, {}),
+            reading.labels,
+            [engine.engine for engine in reading.engines],
+        )
+        for caveat in self._caveats.values():
+            if not holds(caveat, evidence):
+                continue
+            delta.caveats.append(caveat.id)
+            if caveat.anomaly:
+                self._gains.anomalies[caveat.id] += 1
+            for measure in caveat.invalidates:
+                if measure not in delta.withheld and (sums.get(measure) or not caveat.spares_zero):
+                    delta.withhold(measure, caveat.id)
