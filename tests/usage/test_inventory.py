@@ -90,6 +90,12 @@ def test_fixtures_are_counted_with_the_tokenizers_package(write, tmp_path):
         ("gpt-*", "/(/", "segments[1].tokens: got /(/ is not a regular expression: missing ), unterminated subpattern at position 0, expected a pattern like gpt-6* or /^gpt-6/"),
         ("segments:", "reuse: [{provider: vllm}]\nsegments:", 'reuse[0]: got {"provider": "vllm"}, expected a provider with either block_size_tokens or minimum_tokens'),
         ("segments:", "reuse: [{provider: x, models: [/(/], minimum_tokens: 1}]\nsegments:", "reuse[0].models: got /(/ is not a regular expression: missing ), unterminated subpattern at position 0, expected a pattern like gpt-6* or /^gpt-6/"),
+        # YAML reads 1.10 as the number 1.1, and on as a truth value: no record would ever name such a revision
+        ("r42:", "1.10:", "templates.support-chat.revisions: got 1.1, expected a name, in quotes where YAML reads a number or a truth value"),
+        ("r42:", "on:", "templates.support-chat.revisions: got true, expected a name, in quotes where YAML reads a number or a truth value"),
+        ("support-chat:", "42:", "templates: got 42, expected a name, in quotes where YAML reads a number or a truth value"),
+        ("gpt-*", "4", "segments[1].tokens: got ANY, expected a token count, or counts by model pattern"),
+        ("id: tools", "id: tools@a", 'segments[1].id: got "tools@a", expected a name without @, behind which versions stand'),
         ("weekly", "often", 'segments[1].expected_update_frequency: got "often", expected one of "never", "yearly", "quarterly", "monthly", "weekly", "daily", "hourly", "per_request"'),
     ],
 )  # fmt: skip

@@ -47,6 +47,40 @@ models:
                 "expected one of above, daily, from, input, output, read, to, write"
             ),
         ),
+        ("date: 2026-10-11", "date: 2026-13-45", "date: got 2026-13-45, expected a day of the calendar"),
+        (
+            "input: 1,",
+            "from: 2026-02-30, input: 1,",
+            "models[0].prices[0].from: got 2026-02-30, expected a day of the calendar",
+        ),
+        (
+            "input: 1,",
+            "from: 2026-12-01, to: 2026-11-01, input: 1,",
+            (
+                "models[0].prices[0]: got from 2026-12-01 to 2026-11-01, "
+                "expected a first day before the day that ends it"
+            ),
+        ),
+        ("input: 1,", "input: .inf,", "models[0].prices[0].input: got inf, expected a finite number"),
+        ("input: 1,", "input: .nan,", "models[0].prices[0].input: got nan, expected a finite number"),
+        (
+            "input: 1,",
+            "input: 1, above: [{tokens: 9, input: 2}, {tokens: 9, input: 3}],",
+            "models[0].prices[0].above[1].tokens: got 9 again, expected each threshold once",
+        ),
+        (
+            "5m: 1.25x",
+            "5min: 1.25x",
+            (
+                'models[0].prices[0].write: got "5min", expected a time to live that records can have: '
+                "5m, 30m, 1h, 12h, unknown or * for any other"
+            ),
+        ),
+        (
+            "models:",
+            "modes: [{when: batch, factor: 0.5, input: 3}]\nmodels:",
+            'modes[0]: got {"when": "batch", "factor": 0.5, "input": 3}, expected either a factor or prices',
+        ),
     ],
 )
 def test_a_mistake_is_one_line_with_file_place_got_and_expected(tmp_path, old, new, message):
@@ -55,6 +89,13 @@ def test_a_mistake_is_one_line_with_file_place_got_and_expected(tmp_path, old, n
     with pytest.raises(DocumentError) as caught:
         load_book(path)
     assert str(caught.value) == f"{path}: {message}"
+
+
+def test_prices_per_token_are_written_as_people_write_small_numbers(tmp_path):
+    path = tmp_path / "book.yaml"
+    path.write_text(BOOK.replace("models:", "per: 1\nmodels:").replace("input: 1,", "input: 3e-6, output: 1.5e-05,"))
+    rates = load_book(path).models[0].rates(1, None, None)
+    assert (rates.input, rates.output, rates.read) == (3 * 10**12, 15 * 10**12, 3 * 10**11)
 
 
 def test_multiples_follow_the_input_price_of_their_tier_and_mode(tmp_path):

@@ -16,6 +16,7 @@ from prefix_cache_exporter.documents import DocumentError, load_yaml, read_schem
 from prefix_cache_exporter.measures.usage import MONEY_SCALE
 
 from .patterns import compile_patterns
+from .price_mistakes import check_book
 
 if TYPE_CHECKING:
     import re
@@ -269,6 +270,7 @@ def load_book(path: Path | str, *, currency: str = "USD", below: Book | None = N
     document = load_yaml(path)
     if check:
         validate(document, read_schema("prices"), file)
+        check_book(document, file)
     scale = Decimal(1) / document.get("per", 1_000_000)
     modes = _sheets(document.get("modes", ()), scale)
     tiers = document.get("standard_tiers")
