@@ -601,6 +601,44 @@ def test_codex_sums_that_begin_again_count_the_last_request_alone():
     assert [record.total_input_tokens for record in records] == [1000, 500]
 
 
+def response(id_, own, **payload):
+    return {
+        "type": "token_usage_record",
+        "timestamp": "2026-09-06T10:00:00Z",
+        "payload": {"response_id": id_, "usage": usage(*own), "thread_token_usage": usage(10**6, 0, 0, 9), **payload},
+    }
+
+
+def test_codex_responses_are_told_once_where_sums_repeat_them():
+    before = codex((500, 0, 0, 5), (500, 0, 0, 5))  # by a version that wrote the sums alone
+    first, first_sum = response("r1", (1000, 0, 900, 10)), codex((1500, 0, 900, 15), (1000, 0, 900, 10))
+    compaction = response("rc", (50_000, 40_000, 0, 900))  # no sum has it: https://github.com/openai/codex/issues/47003
+    second, second_sum = response("r2", (9000, 950, 0, 20)), codex((10_500, 950, 900, 35), (9000, 950, 0, 20))
+    lines = (before, first, first_sum, compaction, first_sum, second, second_sum)
+    records = settled("codex.jsonl", {"type": "turn_context", "payload": {"model": "gpt-5.6"}}, *lines)
+    assert [(record.id, *counts(record)) for record in records] == [
+        (None, 500, 0, 0, 500, 5),
+        ("r1", 1000, 0, 900, 100, 10),
+        ("rc", 50_000, 40_000, 0, 10_000, 900),
+        ("r2", 9000, 950, 0, 8050, 20),
+    ]
+    assert {record.model for record in records} == {"gpt-5.6"}
+
+
+def test_a_codex_fork_repeats_sums_without_the_responses_that_told_of_them():
+    meta = {"type": "session_meta", "payload": {"id": "parent"}}
+    fork = {"type": "session_meta", "payload": {"id": "child", "forked_from_id": "parent"}}
+    told = codex((1000, 0, 900, 10), (1000, 0, 900, 10))
+    intake = Intake(get_map("codex.jsonl"))
+    intake.take([encode(line) for line in (meta, response("r1", (1000, 0, 900, 10)))], 0.0, "parent.jsonl")
+    restarted = Intake(get_map("codex.jsonl"))
+    restarted.merger.load({name: part for name, part in intake.merger.changes().items() if part is not None})
+    restarted.take([encode(told)], 0.0, "parent.jsonl")
+    own = response("r2", (2000, 950, 0, 20))
+    found = restarted.take([encode(line) for line in (fork, meta, told, own)], 0.0, "child.jsonl")
+    assert [item.id for item in found if isinstance(item, UsageRecord)] == ["r2"]
+
+
 def test_claude_code_lines_without_ids_stay_apart_and_other_events_are_none():
     line = {
         "type": "assistant",

@@ -163,6 +163,7 @@ class Fragment(msgspec.Struct, gc=False):
         closed: whether the final output count has been seen.
         complete: whether nothing more follows.
         context: values for later lines of the same file; then nothing else is set.
+        own: whether its numbers are the request's own in a log of sums.
     """
 
     id: str | None = None
@@ -200,4 +201,5 @@ class Fragment(msgspec.Struct, gc=False):
     complete: bool = False
     context: dict[str, str] | None = None
     last: dict[str, int] | None = None
+    own: bool = False
     raw: dict[str, Any] | None = None

@@ -118,3 +118,17 @@ def test_what_follows_the_repeated_start_of_a_stream_is_of_a_request_that_was_to
     (record,) = feed(intake, *events)
     assert record.output_tokens == 16
     assert feed(intake, *events) == [Duplicate(), Duplicate(), Skipped("ignored", "orphan_event")]
+
+
+def test_an_error_outside_of_any_stream_is_a_request_that_was_refused():
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    start = {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 9, "output_tokens": 1}}}
+    stop = {"type": "message_stop"}
+    delta = {"type": "message_delta", "usage": {"output_tokens": 4}}
+    found = settled("anthropic.messages.stream", error, start, delta, stop, error, start | {"message": {"id": "n"}})
+    assert [(record.id, record.status, record.quality) for record in found] == [
+        (None, "failed", "usage_missing"),
+        ("m", "success", "ok"),
+        (None, "failed", "usage_missing"),
+        ("n", "incomplete", "usage_missing"),
+    ]

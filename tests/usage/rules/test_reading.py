@@ -16,6 +16,15 @@ def test_tool_use_is_input_beside_the_prompt_unless_the_total_says_otherwise():
     assert (counts(cut), cut.quality) == ((None, None, None, None, 8), "partial")
 
 
+def test_what_a_blocked_prompt_has_no_number_of_is_none_unless_the_total_holds_more():
+    # proto3 JSON leaves zeros out
+    for total, output, quality in ((10, 0, "ok"), (None, 0, "ok"), (30, None, "anomaly")):
+        (record,) = settled(
+            "google.generate_content", {"usageMetadata": {"promptTokenCount": 10, "totalTokenCount": total}}
+        )
+        assert (record.output_tokens, record.quality) == (output, quality)
+
+
 def test_writes_are_the_sum_of_their_parts_where_nothing_else_says():
     details = {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 4, "cache_creation": 0}
     (record,) = settled(

@@ -110,6 +110,7 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
         reasoning_outside=additive.get("reasoning", "inside") == "outside",
         absent_read_is_zero=additive.get("absent_read") == "zero",
         absent_write_is_zero=additive.get("absent_write") == "zero",
+        absent_output_is_zero=additive.get("absent_output") == "zero",
         absent_cache_is_none=additive.get("absent_cache", "none" if rule == "exclusive" else "unknown") == "none",
         write_outside=additive.get("write_outside", False),
         inferred=additive.get("inferred", False),
@@ -118,6 +119,7 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
         duration=tuple(map(_span, data.get("duration", ()))),
         stream=_stream(data["stream"]) if data.get("stream") is not None else None,
         cumulative=data.get("cumulative", False),
+        own=parse_some(data.get("own")),
         last=parse_paths(data.get("last")),
         context=tuple(
             ContextRule(parse_condition(entry), {name: parse_paths(paths) for name, paths in entry["set"].items()})

@@ -18,6 +18,7 @@ _CONDITIONS: Final = (
     ("replay",),
     ("batch",),
     ("context",),
+    ("own",),
     ("status", "rules"),
     ("additive", "when"),
     ("additive", "gateway"),

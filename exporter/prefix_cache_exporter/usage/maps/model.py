@@ -136,6 +136,7 @@ class UsageMap:
     reasoning_outside: bool
     absent_read_is_zero: bool
     absent_write_is_zero: bool
+    absent_output_is_zero: bool
     absent_cache_is_none: bool
     write_outside: bool
     inferred: bool
@@ -144,6 +145,7 @@ class UsageMap:
     duration: tuple[Span, ...]
     stream: Stream | None
     cumulative: bool
+    own: Some
     last: tuple[Path, ...]
     context: tuple[ContextRule, ...]
     minimum: tuple[Minimum, ...]

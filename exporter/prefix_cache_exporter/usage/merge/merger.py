@@ -160,10 +160,11 @@ class Merger:
         held = self._pending.held.get(key) if key is not None else None
         if key is not None and held is not None and not begins_anew(held.fragment, fragment, stream):
             return self._lay(key, fragment, now)
-        if key is not None and key in self.seen and stream.starts.parts and not fragment.starts:
+        refused = fragment.complete and fragment.status == "failed"  # before anything of an answer was there
+        if key is not None and key in self.seen and stream.starts.parts and not (fragment.starts or refused):
             return (_DUPLICATE if fragment.seen else _ORPHAN,)  # of a request that has been told already
         before = (self._close(key),) if key is not None and held is not None else ()
-        if not (stream.any_opens or fragment.starts or fragment.seen):
+        if not (stream.any_opens or fragment.starts or fragment.seen or refused):
             return (*before, _ORPHAN)
         self._serial += 1
         place.current = key = self._serial.to_bytes(8, "big")
@@ -196,9 +197,16 @@ class Merger:
         """Turns a line's sums into one request's numbers; whether there is anything new."""
         place = self._scopes.of(scope)
         fragment.model, fragment.provider = fragment.model or place.model, fragment.provider or place.provider
+        if fragment.own:
+            self._changed = self._changed or not place.told
+            place.told = True
+            return True
         before = place.sums
         grew = increase(fragment, place)
         self._changed = self._changed or place.sums is not before
+        if grew and place.told and fragment.key is not None:
+            self.seen.add(fragment.key)  # a fork repeats the sums, and not the lines that told of them
+            return False
         return grew
 
 

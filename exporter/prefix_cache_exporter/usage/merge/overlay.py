@@ -23,6 +23,7 @@ _OVERLAID: Final = tuple(
         "complete",
         "context",
         "last",
+        "own",
     }
 )
 

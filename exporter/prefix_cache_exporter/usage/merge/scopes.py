@@ -18,6 +18,7 @@ class Scope(msgspec.Struct, gc=False):
     model: str | None = None
     provider: str | None = None
     sums: dict[str, int] | None = None
+    told: bool = False  # whether lines of their own tell what its sums repeat
 
     def learn(self, context: Mapping[str, str]) -> None:
         """Takes in what a line said of those that follow it."""
