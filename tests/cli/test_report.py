@@ -35,7 +35,7 @@ models:
 """
 INVENTORY = """
 segments:
-- {id: s, version: 1, owner: o, scope: all, sharing_group: g, expected_update_frequency: never, tokens: 2000}
+- {id: s, version: 1, owner: o, scope: all, sharing_group: g, expected_update_frequency: never, tokens: 2050}
 templates: {t: {revisions: {r1: {shared_prefix: [s]}}}}
 """
 
@@ -70,7 +70,7 @@ def test_a_source_of_the_configuration_says_everything(capsys):
     assert namespace.startswith("bucket-")
     assert "acme" not in out
     assert group["cost"]["EUR"]["input"] == pytest.approx((2048 * 0.1 + 952) / 1e6)
-    assert group["ratios"]["usage_eligible_prefix"]["denominator"] == 2000
+    assert group["ratios"]["usage_eligible_prefix"]["denominator"] == 2050
 
 
 @pytest.mark.usefixtures("folder")
@@ -83,7 +83,7 @@ def test_arguments_come_before_the_configuration(capsys):
     assert run(arguments.split()) == 0
     (group,) = json.loads(capsys.readouterr().out)["groups"]
     assert group["labels"] == {"provider": "sglang", "namespace": "blue"}
-    assert group["tokens"]["eligible_tokens"] == 2000 // 128 * 128
+    assert group["tokens"]["eligible_tokens"] == 2050 // 128 * 128
 
 
 @pytest.mark.usefixtures("folder")
