@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .extract import extract, numbers_only, records, usage_object
+from .extract.fragment import extract
+from .extract.lines import records
+from .extract.tokens import numbers_only, usage_object
 from .paths import parse_path
 from .record import Fragment, Skipped
 

@@ -2,7 +2,7 @@
 
 Most lines of most logs are plain: one object, whole numbers, sums that agree. Such a line goes straight from bytes to a
 record here. Whatever else stands in a line (text for a number, an odd total, parts, a usage object elsewhere) makes the
-lane decline, and the general way of `extract.py` and `rules` decides; both give the same record, which a property
+lane decline, and the general way of `extract` and `rules` decides; both give the same record, which a property
 test holds them to. The function is generated as `dataclasses` and `attrs` do it: from names that this module makes up,
 never from text of a map.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import values
 from .conditions import Some
-from .extract import provider_name
+from .extract.envelope import provider_name
 from .lane_source import UnsuitableError, Writer
 from .record import NOTHING, UsageRecord
 from .rules.additive import BY_TOTAL, EXCLUSIVE
