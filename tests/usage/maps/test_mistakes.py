@@ -67,7 +67,7 @@ from support.usage_maps import book
         ("format: a.b\nusage_from: openai.chat\nat: '$.'\n", "0.yaml: at: got $., expected a path like $.a.b[0].'c.d'"),
         (
             "format: a.b\nextends: vllm.chat\nminimum: [{model: '(', tokens: 1, as_of: '2026-01-01', source: x}]\n",
-            "0.yaml: minimum: got (, expected a regular expression",
+            "0.yaml: document: got the unknown key minimum, expected one of ",
         ),
         ("format: A\n", '0.yaml: format: got "A", expected text matching'),
         ("format: a.b\ntoken: {}\n", "0.yaml: document: got the unknown key token, expected one of"),

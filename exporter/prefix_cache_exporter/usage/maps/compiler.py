@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.documents import DocumentError, place
@@ -14,7 +13,6 @@ from .model import (
     IDLE_SECONDS,
     AdditiveRule,
     ContextRule,
-    Minimum,
     PartsRule,
     Span,
     StatusRule,
@@ -44,8 +42,6 @@ def compile_map(data: Mapping[str, Any], file: str) -> UsageMap:
     except PathError as error:
         where = next(_places(data, error.path), ())
         raise DocumentError(file, place(where), error.path, "a path like $.a.b[0].'c.d'") from error
-    except re.error as error:
-        raise DocumentError(file, "minimum", str(error.pattern), "a regular expression") from error
 
 
 def _places(data: Any, text: str, within: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -124,15 +120,6 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
         context=tuple(
             ContextRule(parse_condition(entry), {name: parse_paths(paths) for name, paths in entry["set"].items()})
             for entry in data.get("context", ())
-        ),
-        minimum=tuple(
-            Minimum(
-                re.compile(entry["model"]) if "model" in entry else None,
-                entry["tokens"],
-                entry["as_of"],
-                entry["source"],
-            )
-            for entry in data.get("minimum", ())
         ),
     )
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Mapping
 
     from prefix_cache_exporter.usage.conditions import Condition, Some
@@ -88,16 +87,6 @@ class ContextRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Minimum:
-    """The shortest prefix that a provider caches for a model."""
-
-    model: re.Pattern[str] | None
-    tokens: int
-    as_of: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class UsageMap:
     """A format's facts, compiled. Each attribute is the schema's key of the same name."""
 
@@ -148,11 +137,3 @@ class UsageMap:
     own: Some
     last: tuple[Path, ...]
     context: tuple[ContextRule, ...]
-    minimum: tuple[Minimum, ...]
-
-    def minimum_for(self, model: str | None) -> Minimum | None:
-        """The shortest cacheable prefix of a model, None where nobody knows; the first entry that fits."""
-        for entry in self.minimum:
-            if entry.model is None or (model is not None and entry.model.search(model)):
-                return entry
-        return None
