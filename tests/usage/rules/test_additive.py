@@ -86,3 +86,11 @@ def test_an_exclusive_input_and_the_reported_total(line, expected, quality, anom
 def test_the_operators_word_decides(name, line, includes, expected, quality):
     (record,) = settled(name, line, includes=includes)
     assert (counts(record), record.quality) == (expected, quality)
+
+
+def test_a_total_beside_an_output_that_nobody_told_contradicts_nothing_unless_it_is_too_small():
+    usage = {"inputTokens": 18, "cacheReadInputTokens": 0, "cacheWriteInputTokens": 7502}
+    (untold,) = settled("bedrock.converse", {"usage": {**usage, "totalTokens": 8023}})
+    assert (counts(untold), untold.quality) == ((7520, 0, 7502, 18, None), "ok")
+    (less,) = settled("bedrock.converse", {"usage": {**usage, "totalTokens": 17}})
+    assert (less.quality, less.anomalies) == ("anomaly", ("sum_ne_total",))

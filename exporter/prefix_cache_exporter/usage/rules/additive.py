@@ -47,7 +47,9 @@ def fit_total(f: Fragment, usage_map: UsageMap, rule: str, reads: int, write: in
             total = base + extra
             inclusive, exclusive = left == total, left == total + reads + write
             beside = left == total + write
-            fit = Fit(reported is not None, inclusive, exclusive, beside, reads, write, total, extra, outs)
+            # What a total leaves to an output that nobody told proves nothing.
+            known = left is not None and (outs is not None or inclusive or exclusive or left < total)
+            fit = Fit(known, inclusive, exclusive, beside, reads, write, total, extra, outs)
             rank = 0 if (exclusive if rule == EXCLUSIVE else inclusive) else 1 if inclusive or exclusive else 2
             if best is None or rank < best_rank:
                 best, best_rank = fit, rank

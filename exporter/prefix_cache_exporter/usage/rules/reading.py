@@ -38,7 +38,7 @@ def read(f: Fragment, usage_map: UsageMap, override: bool | None) -> Reading:
     fit = fit_total(
         f, usage_map, rule if override is None else INCLUSIVE if override else EXCLUSIVE, reads or 0, write or 0
     )
-    if fit.output is None and usage_map.absent_output_is_zero and (fit.inclusive or not fit.known):
+    if fit.output is None and usage_map.absent_output_is_zero and (fit.inclusive or f.total is None):
         fit = fit._replace(output=0)
     gateway = f.gateway if f.gateway is not None else usage_map.gateway is True
     anomalies: tuple[str, ...] = ()
