@@ -28,7 +28,7 @@ from prefix_cache_exporter.recorder import Recorder
 from prefix_cache_exporter.release import Release
 from prefix_cache_exporter.state import Store
 from prefix_cache_exporter.usage.maps.book import MapBook
-from prefix_cache_exporter.usage.price import PriceBook
+from prefix_cache_exporter.usage.prices.book import PriceBook
 from prefix_cache_exporter.usage.sources import build_ingest
 
 if TYPE_CHECKING:

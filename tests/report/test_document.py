@@ -12,7 +12,8 @@ from prefix_cache_exporter.report.summary import summarise
 from prefix_cache_exporter.report.tally import Group, Tally
 from prefix_cache_exporter.usage import count
 from prefix_cache_exporter.usage.eligible import Eligibility
-from prefix_cache_exporter.usage.price import PriceBook, Unpriced
+from prefix_cache_exporter.usage.prices.book import PriceBook
+from prefix_cache_exporter.usage.prices.cost import Unpriced
 from support.records import record
 
 if TYPE_CHECKING:

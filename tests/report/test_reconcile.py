@@ -5,7 +5,7 @@ import json
 from prefix_cache_exporter.cli import run
 from prefix_cache_exporter.report import reconcile
 from prefix_cache_exporter.report.tally import Tally
-from prefix_cache_exporter.usage.price import Unpriced
+from prefix_cache_exporter.usage.prices.cost import Unpriced
 from support.records import record
 
 

@@ -12,8 +12,9 @@ from genai_prices import Usage, data
 from genai_prices import types as genai
 
 from prefix_cache_exporter.documents import data_root
-from prefix_cache_exporter.usage.price import Cost, PriceBook
-from prefix_cache_exporter.usage.pricebook import load_book
+from prefix_cache_exporter.usage.prices.book import PriceBook
+from prefix_cache_exporter.usage.prices.cost import Cost
+from prefix_cache_exporter.usage.prices.files import load_book
 from prefix_cache_exporter.usage.record import UsageRecord
 
 ROOT = Path(__file__).parents[2]

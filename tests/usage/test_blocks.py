@@ -18,10 +18,10 @@ from prefix_cache_exporter.usage.count_many import count_group, count_sums, labe
 from prefix_cache_exporter.usage.eligible import Eligibility
 from prefix_cache_exporter.usage.intake import Intake
 from prefix_cache_exporter.usage.maps.book import get_map
-from prefix_cache_exporter.usage.money import record_of
 from prefix_cache_exporter.usage.namespaces import Protector
 from prefix_cache_exporter.usage.paths import parse_path
-from prefix_cache_exporter.usage.price import PriceBook
+from prefix_cache_exporter.usage.prices.book import PriceBook
+from prefix_cache_exporter.usage.prices.money import record_of
 from prefix_cache_exporter.usage.recent import Recent
 from prefix_cache_exporter.usage.record import Duplicate, UsageRecord
 from prefix_cache_exporter.usage.sums import EVERYTHING

@@ -9,8 +9,8 @@ from prefix_cache_exporter.usage.count import Counting, Tally, band_names
 from prefix_cache_exporter.usage.count_many import count_group
 from prefix_cache_exporter.usage.eligible import Eligibility
 from prefix_cache_exporter.usage.intake import Group
-from prefix_cache_exporter.usage.money import record_of
-from prefix_cache_exporter.usage.price import PriceBook
+from prefix_cache_exporter.usage.prices.book import PriceBook
+from prefix_cache_exporter.usage.prices.money import record_of
 from prefix_cache_exporter.usage.record import UsageRecord
 from prefix_cache_exporter.usage.sketch import Window
 

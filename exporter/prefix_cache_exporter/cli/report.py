@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.report.document import Run
     from prefix_cache_exporter.report.progress import Progress
     from prefix_cache_exporter.usage.inventory import Inventory
-    from prefix_cache_exporter.usage.price import PriceBook
+    from prefix_cache_exporter.usage.prices.book import PriceBook
 
 _FIELDS = ("template", "template_revision", "namespace", "tenant", "task", "eligible_tokens", "attempt")
 _OUTPUTS = ("json", "markdown", "csv")
@@ -215,7 +215,7 @@ def _reading(args: argparse.Namespace, config: Config, source: UsageSource, prog
 
 
 def _prices(args: argparse.Namespace, config: Config) -> PriceBook:
-    from prefix_cache_exporter.usage.price import PriceBook  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.prices.book import PriceBook  # noqa: PLC0415  # when run
 
     return PriceBook.load([*config.prices.files, *args.prices], currency=args.currency or config.prices.currency)
 

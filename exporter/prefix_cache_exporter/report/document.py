@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from prefix_cache_exporter.usage.money import record_of, summable
+from prefix_cache_exporter.usage.prices.money import record_of, summable
 from prefix_cache_exporter.usage.record import UsageRecord
 from prefix_cache_exporter.usage.sums import EVERYTHING, Sums
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from prefix_cache_exporter.usage.eligible import Eligibility
     from prefix_cache_exporter.usage.intake import Row
-    from prefix_cache_exporter.usage.price import PriceBook
+    from prefix_cache_exporter.usage.prices.book import PriceBook
     from prefix_cache_exporter.usage.sums import Bounds
 
     from .reading import Reading

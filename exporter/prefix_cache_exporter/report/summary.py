@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from prefix_cache_exporter.measures import Ratio
-    from prefix_cache_exporter.usage.money import Money
-    from prefix_cache_exporter.usage.price import PriceBook
+    from prefix_cache_exporter.usage.prices.book import PriceBook
+    from prefix_cache_exporter.usage.prices.money import Money
 
     from .latency import Durations
     from .tally import Group, Tally

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.usage.money import Money, cost_rows, cost_sums
-from prefix_cache_exporter.usage.price import Unpriced
+from prefix_cache_exporter.usage.prices.cost import Unpriced
+from prefix_cache_exporter.usage.prices.money import Money, cost_rows, cost_sums
 
 from .latency import Durations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from prefix_cache_exporter.usage.eligible import Eligibility
     from prefix_cache_exporter.usage.intake import Row
-    from prefix_cache_exporter.usage.price import Cost, PriceBook
+    from prefix_cache_exporter.usage.prices.book import PriceBook
+    from prefix_cache_exporter.usage.prices.cost import Cost
     from prefix_cache_exporter.usage.record import UsageRecord
     from prefix_cache_exporter.usage.sums import Sums
 

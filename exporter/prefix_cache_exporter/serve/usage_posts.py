@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.usage.inventory import load_inventory
 from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError
-from prefix_cache_exporter.usage.price import PriceBook
+from prefix_cache_exporter.usage.prices.book import PriceBook
 from prefix_cache_exporter.usage.sources import build_ingest, read_key
 
 from .crew import Place, Post
@@ -88,7 +88,7 @@ def usage_posts(
         try:
             usage_map = maps.get(source.format)
         except UnknownFormatError as error:
-            raise DocumentError("configuration", f"usage[{place}].format", source.format, _expected(error)) from error
+            raise DocumentError(config.origin, f"usage[{place}].format", source.format, _expected(error)) from error
         key_file = source.namespaces.key_file
         needs = _Needs(source, usage_map, b"" if key_file is None else read_key(key_file), prices, inventory)
         spec = source.release or config.release

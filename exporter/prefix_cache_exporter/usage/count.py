@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prefix_cache_exporter.measures import USAGE
 from prefix_cache_exporter.recorder import bound_text
 
-from .price import Cost
+from .prices.cost import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.release import Release
 
     from .eligible import Eligibility
-    from .price import PriceBook, Unpriced
+    from .prices.book import PriceBook
+    from .prices.cost import Unpriced
     from .record import UsageRecord
     from .sketch import Window
 

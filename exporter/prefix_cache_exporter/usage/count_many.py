@@ -24,7 +24,7 @@ from .count import (
     UNREPORTED_PROMPT,
     gain,
 )
-from .money import cost_rows, cost_sums, record_of, summable
+from .prices.money import cost_rows, cost_sums, record_of, summable
 from .sums import EVERYTHING
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from .inventory import Inventory
     from .maps.model import UsageMap
-    from .price import PriceBook
+    from .prices.book import PriceBook
 
 
 def build_ingest(

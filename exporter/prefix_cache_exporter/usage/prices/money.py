@@ -6,17 +6,20 @@ from bisect import bisect_left, bisect_right
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
-from .price import Cost, Unpriced, priced
-from .pricebook import PER_TRILLIONTH, Rates, Schedule
-from .record import UsageRecord
-from .sums import EVERYTHING, Bounds
+from prefix_cache_exporter.usage.record import UsageRecord
+from prefix_cache_exporter.usage.sums import EVERYTHING, Bounds
+
+from .cost import Cost, Unpriced, priced
+from .models import Schedule
+from .rates import PER_TRILLIONTH, Rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .intake import Row
-    from .price import PriceBook
-    from .sums import Sums
+    from prefix_cache_exporter.usage.intake import Row
+    from prefix_cache_exporter.usage.sums import Sums
+
+    from .book import PriceBook
 
 
 class Money:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from prefix_cache_exporter.report.tally import Group, Tally
 from prefix_cache_exporter.usage.eligible import Eligibility
-from prefix_cache_exporter.usage.money import Money, cost_rows, cost_sums, record_of, summable
-from prefix_cache_exporter.usage.price import Cost, PriceBook, Unpriced
+from prefix_cache_exporter.usage.prices.book import PriceBook
+from prefix_cache_exporter.usage.prices.cost import Cost, Unpriced
+from prefix_cache_exporter.usage.prices.money import Money, cost_rows, cost_sums, record_of, summable
 from prefix_cache_exporter.usage.reuse import Rule
 from prefix_cache_exporter.usage.sums import Sums
 from support.records import record

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from prefix_cache_exporter.documents import DocumentError
-from prefix_cache_exporter.usage.pricebook import load_book
+from prefix_cache_exporter.usage.prices.files import load_book
 
 BOOK = """
 provider: house

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prefix_cache_exporter.usage.price import REASONS, Cost, PriceBook, Unpriced
+from prefix_cache_exporter.usage.prices.book import PriceBook
+from prefix_cache_exporter.usage.prices.cost import REASONS, Cost, Unpriced
 from support.records import record
 
 MILLIONTH = 10**6
