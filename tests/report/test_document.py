@@ -10,10 +10,11 @@ from prefix_cache_exporter.release import Release
 from prefix_cache_exporter.report.document import Groups, Run, _moment, day_of
 from prefix_cache_exporter.report.summary import summarise
 from prefix_cache_exporter.report.tally import Group, Tally
-from prefix_cache_exporter.usage import count
+from prefix_cache_exporter.usage.count import Counting
 from prefix_cache_exporter.usage.eligible import Eligibility
 from prefix_cache_exporter.usage.prices.book import PriceBook
 from prefix_cache_exporter.usage.prices.cost import Unpriced
+from prefix_cache_exporter.usage.tally import Tally as Served
 from support.records import record
 
 if TYPE_CHECKING:
@@ -167,8 +168,8 @@ class Sums:
 @given(st.lists(records(), max_size=30))
 def test_the_report_counts_what_serve_counts(drawn):
     prices, eligibility = PriceBook.load(), Eligibility()
-    counting = count.Counting(release=Release, prices=prices, eligibility=eligibility)
-    served, change = count.Tally("log"), Sums()
+    counting = Counting(release=Release, prices=prices, eligibility=eligibility)
+    served, change = Served("log"), Sums()
     group = Group()
     for one in drawn:
         counting.count(one, served, 1793500000.0)

@@ -13,7 +13,7 @@ from prefix_cache_exporter.release import Release
 from prefix_cache_exporter.report.reading import Reading
 from prefix_cache_exporter.usage import blocks as blocks_module
 from prefix_cache_exporter.usage.blocks import Blocks
-from prefix_cache_exporter.usage.count import Counting, Tally
+from prefix_cache_exporter.usage.count import Counting
 from prefix_cache_exporter.usage.count_many import count_group, count_sums, label_sums, on_time
 from prefix_cache_exporter.usage.eligible import Eligibility
 from prefix_cache_exporter.usage.intake import Intake
@@ -25,6 +25,7 @@ from prefix_cache_exporter.usage.prices.money import record_of
 from prefix_cache_exporter.usage.recent import Recent
 from prefix_cache_exporter.usage.record import Duplicate, UsageRecord
 from prefix_cache_exporter.usage.sums import EVERYTHING
+from prefix_cache_exporter.usage.tally import Tally
 
 FIELDS = {"template": "$.metadata.template", "task": "$.task"}
 

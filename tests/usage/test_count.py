@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from prefix_cache_exporter.recorder import Change
 from prefix_cache_exporter.release import Release
-from prefix_cache_exporter.usage.count import Counting, Tally, band_names
+from prefix_cache_exporter.usage.count import Counting
 from prefix_cache_exporter.usage.count_many import count_group
 from prefix_cache_exporter.usage.eligible import Eligibility
 from prefix_cache_exporter.usage.intake import Group
@@ -13,6 +13,7 @@ from prefix_cache_exporter.usage.prices.book import PriceBook
 from prefix_cache_exporter.usage.prices.money import record_of
 from prefix_cache_exporter.usage.record import UsageRecord
 from prefix_cache_exporter.usage.sketch import Window
+from prefix_cache_exporter.usage.tally import Tally
 
 NOW = 1_772_452_800.0
 PRICES = PriceBook()
@@ -82,9 +83,7 @@ def test_a_group_counts_what_its_records_would(group):
     assert list(fast._fingerprints.levels(NOW)) == list(slow._fingerprints.levels(NOW))
 
 
-def test_bands_have_names():
-    assert band_names((512, 2048)) == ("0-512", "513-2048", "over 2048")
-    assert band_names(()) == ("over 0",)
+def test_a_request_is_in_the_band_of_its_prompt():
     assert counting().band(None) == "unknown"
     assert [counting().band(total) for total in (0, 512, 513, 131072, 131073)] == [
         "0-512",

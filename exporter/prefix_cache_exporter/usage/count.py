@@ -1,21 +1,32 @@
-"""Usage records to counters: what each record adds to which family, summed per batch before it goes to the recorder."""
+"""Usage records to counters: what each record adds to which family."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.measures import USAGE
-from prefix_cache_exporter.recorder import bound_text
-
+from .bands import DEFAULT_BANDS, band_names, cache_state
 from .prices.cost import Cost
+from .tally import (
+    CACHED,
+    ELIGIBLE,
+    ELIGIBLE_CACHED,
+    ELIGIBLE_REQUESTS,
+    HIT,
+    OUTPUT,
+    PROMPT,
+    REPORTED,
+    REQUESTS,
+    UNCACHED,
+    UNREPORTED,
+    UNREPORTED_PROMPT,
+    Labels,
+    gain,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from prefix_cache_exporter.measures import Family
-    from prefix_cache_exporter.recorder import Change
     from prefix_cache_exporter.release import Release
 
     from .eligible import Eligibility
@@ -23,132 +34,11 @@ if TYPE_CHECKING:
     from .prices.cost import Unpriced
     from .record import UsageRecord
     from .sketch import Window
+    from .tally import Sums, Tally
 
-DEFAULT_BANDS = (512, 2048, 8192, 32768, 131072)
-"""Upper edges of prompt-length bands, in tokens."""
-TTFT_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-DURATION_BOUNDS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
-"""Histogram bounds in seconds."""
 OLDEST_SECONDS, FUTURE_SECONDS = 86_400.0, 300.0
 """A record's own time beyond these is counted as skewed; it is counted all the same, now."""
-MOSTLY = 0.5
-"""Where the eligible prefix is not known, a request counts as a cache hit for latency from this share of its input."""
-
-
-class Labels(NamedTuple):
-    """Label values of one record, without those of a single family."""
-
-    provider: str
-    model: str
-    template: str
-    template_revision: str
-    namespace: str
-    task: str
-    status: str
-    attempt: str
-
-
-_LABEL_NAMES = Labels._fields
-_NUMBERS = (
-    "requests",
-    "reported_requests",
-    "unreported_requests",
-    "hit_requests",
-    "prompt_tokens",
-    "unreported_prompt_tokens",
-    "cached_prompt_tokens",
-    "uncached_prompt_tokens",
-    "output_tokens",
-    "eligible_tokens",
-    "eligible_cached_tokens",
-    "eligible_requests",
-)
-_FAMILIES = tuple(USAGE[name] for name in _NUMBERS)
-(
-    REQUESTS,
-    REPORTED,
-    UNREPORTED,
-    HIT,
-    PROMPT,
-    UNREPORTED_PROMPT,
-    CACHED,
-    UNCACHED,
-    OUTPUT,
-    ELIGIBLE,
-    ELIGIBLE_CACHED,
-    ELIGIBLE_REQUESTS,
-) = range(len(_NUMBERS))
-Sums = list[int | None]
-"""What a label set gained, in the order of the constants above; None where nothing said a number."""
-
-
-class Tally:
-    """Sums of one batch of one source."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self.rows: dict[Labels, Sums] = {}
-        self.more: dict[tuple[str, Labels, tuple[str, ...]], int] = {}
-        self.seconds: dict[tuple[str, Labels, str, str], list[float]] = {}
-        self.events: dict[tuple[str, str], int] = {}
-
-    def row(self, labels: Labels) -> Sums:
-        """The sums of one label set."""
-        found = self.rows.get(labels)
-        if found is None:
-            found = self.rows[labels] = [None] * len(_NUMBERS)
-        return found
-
-    def add(self, family: str, labels: Labels, amount: int, *values: str) -> None:
-        """Adds to a family that has labels of its own, given in the catalogue's order."""
-        key = (family, labels, values)
-        self.more[key] = self.more.get(key, 0) + amount
-
-    def event(self, family: str, value: str = "", amount: int = 1) -> None:
-        """Adds to a counter of the source; `value` is its second label."""
-        key = (family, value)
-        self.events[key] = self.events.get(key, 0) + amount
-
-    def observe(self, family: str, labels: Labels, band: str, state: str, seconds: float) -> None:
-        """Adds one observation to a histogram."""
-        bounds = _BOUNDS[family]
-        key = (family, labels, band, state)
-        found = self.seconds.get(key)
-        if found is None:
-            found = self.seconds[key] = [0.0] + [0] * (len(bounds) + 1)
-        found[0] += seconds
-        found[1 + bisect_left(bounds, seconds)] += 1
-
-    def flush(self, change: Change) -> None:
-        """Hands the sums over."""
-        for labels, sums in self.rows.items():
-            pairs = self._pairs(labels)
-            for family, amount in zip(_FAMILIES, sums, strict=True):
-                if amount is not None:
-                    change.add(family, pairs, amount)
-        for (name, labels, values), amount in self.more.items():
-            family = USAGE[name]
-            own = family.labels[len(family.labels) - len(values) :]
-            change.add(family, {**self._pairs(labels), **dict(zip(own, values, strict=True))}, amount)
-        for (name, labels, band, state), found in self.seconds.items():
-            self._histogram(change, USAGE[name], labels, (band, state), found)
-        for (name, value), amount in self.events.items():
-            family = USAGE[name]
-            change.add(family, dict(zip(family.labels, (self._source, value), strict=False)), amount)
-
-    def _pairs(self, labels: Labels) -> dict[str, str]:
-        return {"source": self._source, **dict(zip(_LABEL_NAMES, labels, strict=True))}
-
-    def _histogram(
-        self, change: Change, family: Family, labels: Labels, values: tuple[str, str], found: list[float]
-    ) -> None:
-        pairs = self._pairs(labels)
-        own = {name: pairs[name] for name in family.labels[: -len(values)]}
-        own.update(zip(family.labels[-len(values) :], values, strict=True))
-        total, *counts = found
-        for bound, count in zip((*_BOUNDS[family.id], float("inf")), accumulate(counts), strict=True):
-            change.add(family, own, int(count), bound_text(bound))
-        change.add(family, own, total, "sum")
+BAD_TIME = "bad_time"
 
 
 class Counting:
@@ -289,32 +179,3 @@ class Counting:
     def band(self, total: int | None) -> str:
         """The prompt-length band of a request."""
         return "unknown" if total is None else self._band_names[bisect_left(self._bands, total)]
-
-
-BAD_TIME = "bad_time"
-_BOUNDS = {"time_to_first_token_seconds": TTFT_BOUNDS, "duration_seconds": DURATION_BOUNDS}
-
-
-def band_names(edges: Sequence[int]) -> tuple[str, ...]:
-    """Names of prompt-length bands, as `0-512`, `513-2048`, …, `over 131072`."""
-    lows = [0, *(edge + 1 for edge in edges)]
-    return (*(f"{low}-{edge}" for low, edge in zip(lows, edges, strict=False)), f"over {edges[-1] if edges else 0}")
-
-
-def cache_state(record: UsageRecord, eligible: int | None) -> str:
-    """How much of a request's reusable input came from a cache, for latency: `hit`, `partial`, `miss` or `unknown`.
-
-    A hit is the whole eligible prefix where that is known, else at least half of the input.
-    """
-    read, total = record.cache_read_tokens, record.total_input_tokens
-    if read is None or total is None:
-        return "unknown"
-    if read == 0:
-        return "miss"
-    whole = read >= eligible if eligible else read >= MOSTLY * total
-    return "hit" if whole else "partial"
-
-
-def gain(sums: Sums, place: int, amount: int) -> None:
-    """Adds to one number of a label set."""
-    sums[place] = (sums[place] or 0) + amount

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .count import (
+from .count import FUTURE_SECONDS, OLDEST_SECONDS
+from .prices.money import cost_rows, cost_sums, record_of, summable
+from .sums import EVERYTHING
+from .tally import (
     CACHED,
     ELIGIBLE,
     ELIGIBLE_CACHED,
     ELIGIBLE_REQUESTS,
-    FUTURE_SECONDS,
     HIT,
-    OLDEST_SECONDS,
     OUTPUT,
     PROMPT,
     REPORTED,
@@ -24,16 +25,15 @@ from .count import (
     UNREPORTED_PROMPT,
     gain,
 )
-from .prices.money import cost_rows, cost_sums, record_of, summable
-from .sums import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from .count import Counting, Labels, Tally
+    from .count import Counting
     from .intake import Group, Row
     from .record import UsageRecord
     from .sums import Bounds, Sums
+    from .tally import Labels, Tally
 
 _MINUTE = 60.0
 

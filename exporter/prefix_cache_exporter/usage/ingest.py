@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.recorder import Change
 
-from .count import Tally
 from .levels import publish, publish_fingerprints
+from .tally import Tally
 from .uptake import Uptake
 
 if TYPE_CHECKING:
