@@ -20,7 +20,7 @@ from genai_prices import data
 from genai_prices import types as genai
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOKS = ROOT / "metric_maps" / "prices"
@@ -96,7 +96,7 @@ def _book(name: str, provider: genai.Provider, gaps: Mapping[str, Any]) -> str:
     batch = next((mode for mode in gaps.get("modes", ()) if mode["when"] == "batch"), None)
     for model in provider.models:
         mine = [gap for gap in gaps.get("models", []) if _named(gap["id"], model.id)]
-        lines += _model(name, model, mine, batch)
+        lines += _model(name, model, mine, batch, gaps.get("stacked", ()))
     for added in gaps.get("added", ()):
         lines += [
             f"- id: {_scalar(added['id'])}",
@@ -118,7 +118,11 @@ def _named(pattern: str, id_: str) -> bool:
 
 
 def _model(
-    book: str, model: genai.ModelInfo, gaps: list[dict[str, Any]], batch: Mapping[str, Any] | None
+    book: str,
+    model: genai.ModelInfo,
+    gaps: list[dict[str, Any]],
+    batch: Mapping[str, Any] | None,
+    stacked: Iterable[Mapping[str, Any]],
 ) -> Iterator[str]:
     ttl = WRITE_TTL.get(book, "5m")
     periods = model.prices if isinstance(model.prices, list) else [genai.ConditionalPrice(prices=model.prices)]
@@ -145,6 +149,12 @@ def _model(
             rate = _filled(rate, gap)  # noqa: PLW2901  # one more price
         yield f"  - {_flow(line | {key: value for key, value in rate.items() if value})}"
     modes = list(_modes(model, periods, ttl, batch))
+    for upon in stacked:
+        modes += [
+            mode | {"when": upon["when"], "factor": mode["factor"] * Decimal(str(upon["factor"]))}
+            for mode in modes
+            if mode["when"] == upon["mode"] and "factor" in mode
+        ]
     if modes:
         yield "  modes:"
         yield from (f"  - {_flow(mode)}" for mode in modes)

@@ -109,7 +109,8 @@ def roles_of(m: UsageMap) -> dict[tuple[Any, ...], str]:
 def words_of(m: UsageMap) -> Iterator[Path]:
     """Paths that a map decides by: were one of them a number's, the number would decide, and not only count."""
     yield from (*m.model, *m.service_tier, *m.provider_paths)
-    conditions = [condition for condition, _ in m.skip] + [rule.condition for rule in m.rules] + [m.replay, m.retry]
+    conditions = [condition for condition, _ in (*m.skip, *m.tier_when)]
+    conditions += [*(rule.condition for rule in m.rules), m.replay, m.retry]
     for rule in m.status:
         yield from rule.paths
         conditions += [rule.condition] if rule.condition is not None else []

@@ -182,6 +182,8 @@ def _write(  # noqa: C901  # one step per part of a record
             rest = w.first(paths[1:], "text")
             w.line(f"if {name} is None: {name} = {rest}")
     id_, model, tier = words
+    for condition, name in reversed(m.tier_when):  # of several that hold the first counts
+        w.line(f"if {w.condition(condition)}: {tier} = {w.constant(name)}")
     if models:
         w.line(f"{model} = {w.constant(dict(models))}.get({model}, {model})")
     whose = _provider(w, m, provider)

@@ -139,6 +139,49 @@ def test_service_tiers_and_batches_change_every_price(shipped, fields, factor):
     )
 
 
+@pytest.mark.parametrize(
+    ("fields", "factor"),
+    [
+        ({}, 1),
+        ({"service_tier": "standard"}, 1),
+        ({"service_tier": "fast"}, 2),
+        ({"service_tier": "us"}, 1.1),
+        ({"service_tier": "fast-us"}, 2.2),
+        ({"batch": True, "service_tier": "batch"}, 0.5),
+        ({"batch": True, "service_tier": "us"}, 0.55),
+    ],
+)
+def test_speed_and_geography_of_claude_change_every_price(shipped, fields, factor):
+    one = record(
+        provider="anthropic", model="claude-opus-5", time=NOW, total=3000, read=1000, write=1000,
+        cache_write_by_ttl={"1h": 1000}, output=1000, **fields,
+    )  # fmt: skip
+    cost = shipped.cost(one)
+    assert (cost.uncached, cost.read, cost.write, cost.output) == tuple(
+        round(1000 * MILLIONTH * rate * factor) for rate in (5, 0.5, 10, 25)
+    )
+
+
+def test_default_and_standard_pay_the_listed_price_where_no_book_says_otherwise(book, shipped):
+    prices = book("""
+provider: house
+source: https://example.org/prices
+date: 2026-10-11
+models:
+- {id: m, match: [m], prices: [{input: 1}]}
+""")
+    tiers = ("default", "standard", "Standard", "express")
+    found = [prices.cost(record(provider="house", model="m", total=1, read=0, service_tier=tier)) for tier in tiers]
+    assert [cost if isinstance(cost, Unpriced) else cost.uncached for cost in found] == [
+        MILLIONTH,
+        MILLIONTH,
+        MILLIONTH,
+        Unpriced("no_price_for_tier"),
+    ]
+    glm = record(provider="zai", model="glm-4.6", time=NOW, total=1000, read=0, output=1, service_tier="default")
+    assert shipped.cost(glm).uncached == 600 * MILLIONTH
+
+
 def test_results_of_batches_carry_no_time_and_have_a_price(shipped):
     # half of 3.00, 0.30, 3.75 and 15.00 per million
     one = record(

@@ -24,7 +24,8 @@ def read_envelope(fragment: Fragment, record: Any, usage: Any, usage_map: UsageM
         fragment.time = seconds_since_epoch(moment)
         fragment.bad_time = fragment.time is None
     fragment.status = _status(record, usage, usage_map)
-    fragment.tier = _word(usage_map.service_tier, record, usage)
+    named = (tier for condition, tier in usage_map.tier_when if condition.holds(record, usage))
+    fragment.tier = next(named, None) or _word(usage_map.service_tier, record, usage)
     batch = usage_map.batch
     fragment.batch = (batch.holds(record, usage) or None) if isinstance(batch, Some) else batch
     if usage_map.retry.holds(record, usage):

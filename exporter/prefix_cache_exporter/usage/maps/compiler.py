@@ -82,6 +82,7 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
         time=parse_paths(data.get("time")),
         model=parse_paths(data.get("model")),
         service_tier=parse_paths(data.get("service_tier")),
+        tier_when=tuple((parse_condition(entry), entry["tier"]) for entry in data.get("tier_when", ())),
         batch=parse_some(batch) if isinstance(batch, list) else batch,
         retry=parse_some(data.get("retry")),
         replay=parse_some(data.get("replay")),

@@ -14,6 +14,7 @@ _FROM_RECORD: Final = ("at", "usage", "id", "time", "model", "each", "decode", "
 """Keys whose paths begin at the record: what they look for is never within the usage object."""
 _CONDITIONS: Final = (
     ("skip",),
+    ("tier_when",),
     ("retry",),
     ("replay",),
     ("batch",),
@@ -28,6 +29,7 @@ _CONDITIONS: Final = (
 )
 _BESIDE: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
     ("skip",): frozenset({"reason"}),
+    ("tier_when",): frozenset({"tier"}),
     ("context",): frozenset({"set"}),
     ("status", "rules"): frozenset({"is", "values"}),
     ("additive", "when"): frozenset({"rule", "total"}),

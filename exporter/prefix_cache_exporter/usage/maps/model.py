@@ -108,6 +108,7 @@ class UsageMap:
     time: tuple[Path, ...]
     model: tuple[Path, ...]
     service_tier: tuple[Path, ...]
+    tier_when: tuple[tuple[Condition, str], ...]
     batch: bool | Some | None
     retry: Some
     replay: Some

@@ -129,7 +129,8 @@ class PriceBook:
             return prices
         mode = service_tier.lower() if service_tier else None
         if batch or mode == BATCH:
-            mode = BATCH
+            # What a tier adds to a batch counts where the book has a price for both together.
+            mode = both if prices.offers(both := f"{BATCH}-{mode}") else BATCH
         elif mode in prices.book.standard_tiers:
             mode = None
         return prices.constant(mode) or Schedule(prices, mode)

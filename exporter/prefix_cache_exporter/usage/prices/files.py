@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+_STANDARD = frozenset({"default", "standard"})
+"""Service tiers that pay the listed prices where no book says which do: everybody calls them so."""
+
 
 def load_book(path: Path | str, *, currency: str = "USD", below: Book | None = None, check: bool = True) -> Book:
     """Reads one price book.
@@ -48,7 +51,7 @@ def load_book(path: Path | str, *, currency: str = "USD", below: Book | None = N
         if tiers is not None
         else below.standard_tiers
         if below
-        else frozenset(),
+        else _STANDARD,
         _prices(document.get("missing", {}), scale),
         modes if "modes" in document or below is None else tuple(mode for mode in below.modes if mode.factor),
         [],

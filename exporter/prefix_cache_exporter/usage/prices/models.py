@@ -83,6 +83,10 @@ class ModelPrices:
             self._rates[key] = self._resolve(period, change, total)
         return self._rates[key]
 
+    def offers(self, mode: str) -> bool:
+        """Whether there are prices for a mode at some time."""
+        return any(sheet.when == mode for sheet in (*self.book.modes, *self.modes))
+
     def edges(self, mode: str | None) -> Edges:
         """Where the prices of requests in a mode can change."""
         sheets = [*self.periods, *(sheet for sheet in (*self.book.modes, *self.modes) if sheet.when == mode)]
