@@ -130,7 +130,7 @@ class Run:
 
     def add(self, record: UsageRecord) -> None:
         """Takes in one record."""
-        self._span([record.time] if record.time is not None else [])
+        self.span([record.time] if record.time is not None else [])
         cost, eligible = self._prices.cost(record), self._eligibility.eligible(record, *self._release)
         self._groups.of(record).add(record, cost, eligible)
         if self._logged is not None:
@@ -157,9 +157,7 @@ class Run:
         return True, bounds
 
     def add_sums(self, sums: Sums) -> None:
-        """Takes in what plain records add up to."""
-        if sums.last >= sums.first:
-            self._span([sums.first, sums.last])
+        """Takes in what plain records add up to; their times come by themselves."""
         self._groups.of(sums.sample, sums.requests).add_sums(sums, self._prices)
 
     def flush(self) -> None:
@@ -170,7 +168,7 @@ class Run:
 
     def add_rows(self, sample: UsageRecord, rows: Sequence[Row]) -> None:
         """Takes in plain records that differ in nothing but their rows."""
-        self._span([row[6] for row in rows if row[6] is not None])
+        self.span([row[6] for row in rows if row[6] is not None])
         for some in _days(rows) if self._by_day else (rows,):
             one = record_of(sample, some[0])
             self._groups.of(one, len(some)).add_rows(sample, some, self._prices, self._eligibility, self._release)
@@ -179,7 +177,8 @@ class Run:
                 tally.add_rows(sample, some, self._prices, self._eligibility)
                 self._logged.add((day_of(one), one.model or ""), tally)
 
-    def _span(self, times: Sequence[float]) -> None:
+    def span(self, times: Sequence[float]) -> None:
+        """Takes in times of records."""
         if times:
             first, last = min(times), max(times)
             self.first = first if self.first is None else min(first, self.first)
@@ -205,6 +204,7 @@ def run(reading: Reading, paths: Sequence[str], groups: Groups, prices: PriceBoo
         else:
             into.hold(*found)
     into.flush()
+    into.span(reading.summed_span)
     whole = groups.whole()
     return {
         "files": len(paths),

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.usage.arrays import is_values
+from prefix_cache_exporter.usage.blocks import lines_of
 from prefix_cache_exporter.usage.contents import Gzip, Pipe, Plain, UnreadableError, open_content
 from prefix_cache_exporter.usage.log import Log, ReplacedError
 from prefix_cache_exporter.usage.positions import LINES, Position, moved
@@ -75,7 +76,7 @@ class Reading:
         """Every settled record of the logs: plain ones gathered by what they have in common, others one by one."""
         for path in paths:
             for part in self._parts(path):
-                if isinstance(part, bytes) and self._blocks.able:
+                if not isinstance(part, list) and self._blocks.able:
                     taken = self._blocks.take(part)
                     self.lines += taken.lines
                     self.duplicates += taken.repeats
@@ -83,7 +84,7 @@ class Reading:
                     yield from self._summed(taken.sums)
                     yield from self._general(taken.odd, path)
                 else:
-                    lines = part if isinstance(part, list) else [line for line in part.split(b"\n") if line.strip()]
+                    lines = part if isinstance(part, list) else lines_of(part)
                     self.lines += len(lines)
                     yield from self._general(lines, path)
                 if self._progress is not None:
@@ -91,6 +92,12 @@ class Reading:
             yield from self._settled(self._intake.merger.end(path))
         yield from self._settled(self._intake.settle(0.0, everything=True))
         yield from self._summed(self._blocks.sums())
+
+    @property
+    def summed_span(self) -> tuple[float, ...]:
+        """The earliest and the latest time of all records that came as sums; nothing where none had one."""
+        first, last = self._blocks.times.span
+        return (first, last) if first <= last else ()
 
     def _summed(self, sums: Iterable[Sums]) -> Iterator[Sums]:
         for some in sums:
@@ -130,12 +137,15 @@ class Reading:
     def _skip(self, skipped: Skipped) -> None:
         (self.lost if skipped.kind == "lost" else self.ignored)[skipped.reason] += 1
 
-    def _parts(self, path: str) -> Iterator[bytes | list[bytes]]:
-        """A log in blocks of whole lines as they stand, or in lists of lines where they must be looked for."""
+    def _parts(self, path: str) -> Iterator[bytes | memoryview | list[bytes]]:
+        """A log in blocks of whole lines as they stand, or in lists of lines where they must be looked for.
+
+        A block is gone when the next one is asked for.
+        """
         held: list[bytes] = []
         size = 0
         for piece in self._pieces(path):
-            if isinstance(piece, bytes):
+            if isinstance(piece, memoryview):
                 self.bytes += len(piece)
                 yield piece
                 continue
@@ -149,7 +159,7 @@ class Reading:
         if held:
             yield _joined(held)
 
-    def _pieces(self, path: str) -> Iterator[bytes | Piece]:
+    def _pieces(self, path: str) -> Iterator[memoryview | Piece]:
         try:
             content, position = _open(path)
         except UnreadableError as error:
@@ -181,17 +191,21 @@ def _joined(lines: list[bytes]) -> bytes | list[bytes]:
     return block if block.count(b"\n") == len(lines) - 1 else lines
 
 
-def plain_blocks(content: Plain) -> Iterator[bytes]:
-    """The front of a log of JSON lines as blocks of whole lines, up to what only the careful reader can cut."""
-    offset = 0
+def plain_blocks(content: Plain) -> Iterator[memoryview]:
+    """The front of a log of JSON lines as blocks of whole lines, up to what only the careful reader can cut.
+
+    All blocks are views of one buffer: a block is gone when the next one is asked for.
+    """
+    buffer, offset = bytearray(BLOCK), 0
+    whole = memoryview(buffer).toreadonly()
     while True:
-        data = content.read(offset, BLOCK)
-        if not offset and (not data.startswith(b"{") or is_values(data)):
+        size = content.read_into(buffer, offset)
+        if not offset and (not buffer.startswith(b"{") or is_values(bytes(whole[:size]))):
             return
-        end = data.rfind(b"\n") + 1
-        if not end or b"\0" in data:
+        end = buffer.rfind(b"\n", 0, size) + 1
+        if not end or buffer.find(b"\0", 0, size) >= 0:
             return
-        yield data[:end]
+        yield whole[:end]
         offset += end
 
 

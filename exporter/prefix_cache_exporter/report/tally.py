@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.usage.prices.cost import Unpriced
@@ -219,7 +218,7 @@ class Group:
 
     def add_sums(self, sums: Sums, prices: PriceBook) -> None:
         """Takes in what records add up to."""
-        self._tally(sums.sample, sums.last if sums.last > -inf else None).add_sums(sums, prices)
+        self._tally(sums.sample, sums.time).add_sums(sums, prices)
 
     def _tally(self, record: UsageRecord, time: float | None) -> Tally:
         model = (record.provider, record.model)

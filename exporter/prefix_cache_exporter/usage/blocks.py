@@ -20,7 +20,7 @@ from .intake import Group
 from .recent import Recent
 from .record import NOTHING, UsageRecord
 from .shape import full, keys_of, leaves, plan_for, roles_of, value_of, words_of
-from .sums import NOTHING_AT_ALL, Sums
+from .sums import NOTHING_AT_ALL, Sums, Times
 from .typed import lane_for
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Blocks:
         window: the times of records to sum, for sums that begin; records outside are given as rows.
         able: whether the format has plain lines.
         recent: ids of the records that were taken in here, and of those that the caller adds.
+        times: the times of what is summed up.
     """
 
     def __init__(
@@ -112,22 +113,27 @@ class Blocks:
         self._samples: dict[tuple[Any, ...], UsageRecord | None] = {}
         self._varied: dict[tuple[Any, ...], UsageRecord] = {}
         self._label, self.window = label, (-inf, inf)
-        self._known: dict[Any, Sums] = {}
+        self._known: dict[Any, Any] = {}
+        self._combinations = 0
         self._sums: dict[int, Sums] = {}
         self._touched: list[Sums] = []
-        self._block, self._split = b"", list[bytes]()
+        self.times = Times()
+        self._block: bytes | memoryview = b""
+        self._split: list[bytes] = []
+        self._decoded: list[Any] = []
+        self._places: dict[int, int] = {}
         self._fields = {name: full(path, usage_map) for name, path in (fields or {}).items()}
         self._protect = protect or dict
         if self._lane is not None:
             self._general = msgspec.json.Decoder(self._lane.struct).decode
             self._leaves = list(leaves(self._lane.struct))
 
-    def take(self, block: bytes) -> Taken:
-        """What a block of whole lines comes to. Never raises."""
+    def take(self, block: bytes | memoryview) -> Taken:
+        """What a block of whole lines comes to; nothing of it is kept. Never raises."""
         if self._plan is None:
             self._learn(block)
         if self._plan is None:
-            lines = _lines(block)
+            lines = lines_of(block)
             return Taken([], lines, 0, len(lines), [])
         odd: list[bytes] = []
         lines = []
@@ -142,11 +148,11 @@ class Blocks:
             self._plan = None
         return Taken(groups, odd, repeats, count, self.sums() if len(self._sums) >= _REMEMBERED else [])
 
-    def _one_by_one(self, block: bytes) -> tuple[list[Any], list[bytes], list[bytes]]:
+    def _one_by_one(self, block: bytes | memoryview) -> tuple[list[Any], list[bytes], list[bytes]]:
         assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
         decode = self._plan.decoder.decode
         decoded, plain, odd = [], [], []
-        for line in block.split(b"\n"):
+        for line in bytes(block).split(b"\n"):
             try:
                 decoded.append(decode(line))
                 plain.append(line)
@@ -156,7 +162,7 @@ class Blocks:
         return decoded, plain, odd
 
     def _counted(
-        self, decoded: list[Any], lines: list[bytes], block: bytes, odd: list[bytes]
+        self, decoded: list[Any], lines: list[bytes], block: bytes | memoryview, odd: list[bytes]
     ) -> tuple[list[Group], int]:
         """Decoded lines of a block to groups; what is not plain after all goes to `odd`."""
         assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
@@ -166,28 +172,37 @@ class Blocks:
             if not self.recent.add_all(ids):
                 fresh = [self.recent.add(one) for one in ids]
                 repeats = fresh.count(False)
-                lines = lines or _lines(block)
+                lines = lines or lines_of(block)
                 decoded, lines, ids = (list(compress(some, fresh)) for some in (decoded, lines, ids))
-        doubtful: list[int] = []
-        self._block, self._split = block, lines
-        self._plan.run(decoded, doubtful, self._known.get, self._opened)
+        doubtful: list[Any] = []
+        self._block, self._split, self._decoded = block, lines, decoded
+        self._plan.run(decoded, doubtful, self._known, self._opened, self.times)
         if doubtful:
-            lines = self._split or _lines(block)
-            odd += [lines[n] for n in doubtful]
+            places = sorted(map(self._place, doubtful))
+            lines = self._split or lines_of(block)
+            odd += [lines[n] for n in places]
             if ids:  # the general way has a memory of its own
-                self.recent.drop([ids[n] for n in doubtful])
+                self.recent.drop([ids[n] for n in places])
+        self._places = {}
+        self._block, self._split, self._decoded = b"", [], []
         groups = [Group(sums.sample, sums.take_rows()) for sums in self._touched]
         self._touched.clear()
         return groups, repeats
 
-    def _opened(self, words: Any, place: int, one: Any, numbers: Row) -> Sums | None:
+    def _place(self, one: Any) -> int:
+        """Where a decoded line stands in its block."""
+        if not self._places:
+            self._places = {id(line): n for n, line in enumerate(self._decoded)}
+        return self._places[id(one)]
+
+    def _opened(self, words: tuple[Any, ...], one: Any, numbers: Row) -> Sums | None:
         """The sums of lines with some words; None where they are not plain."""
         assert self._plan is not None  # noqa: S101  # for mypy: one of its lines is at hand
         row, (first, last) = self._plan.getter(one), self._plan.words
         meaning = row[first:last]
         if meaning not in self._samples:
-            self._split = self._split or _lines(self._block)
-            self._remember(self._samples, meaning, self._sample(self._split[place], numbers, row))
+            self._split = self._split or lines_of(self._block)
+            self._remember(self._samples, meaning, self._sample(self._split[self._place(one)], numbers, row))
         sample = self._samples[meaning]
         if sample is None:
             return None
@@ -203,16 +218,27 @@ class Blocks:
                 self._touched.append,
                 reported=numbers[1] is not None,
                 bounds=bounds.within(*self.window),
+                time=numbers[6],
             )
-            sums.begin(numbers[6])
-        self._remember(self._known, words, sums)
+        self._know(words, sums)
         return sums
+
+    def _know(self, words: tuple[Any, ...], sums: Sums) -> None:
+        self._combinations += 1
+        if self._combinations > _REMEMBERED:
+            self._known.clear()
+            self._combinations = 1
+        within = self._known
+        for word in words[:-1]:
+            within = within.setdefault(word, {})
+        within[words[-1]] = sums
 
     def sums(self) -> list[Sums]:
         """What has been summed up since the last call."""
         found = [sums for sums in self._sums.values() if sums.requests]
         self._sums.clear()
         self._known.clear()
+        self.times.reset()
         return found
 
     def _extra(self, row: tuple[Any, ...]) -> Mapping[str, str]:
@@ -263,13 +289,13 @@ class Blocks:
             None, None, None, None, one.attempt, one.service_tier, one.batch, (), one.extra,
         )  # fmt: skip
 
-    def _learn(self, block: bytes) -> None:
+    def _learn(self, block: bytes | memoryview) -> None:
         """Learns the shape of a log from the lines that the fast lane takes."""
         if self._lane is None or self._failures >= _PATIENCE:
             return
         self._failures += 1
         seen, kept = [], []
-        for line in block.split(b"\n", _LEARN_FROM)[:_LEARN_FROM]:
+        for line in bytes(block).split(b"\n", _LEARN_FROM)[:_LEARN_FROM]:
             try:
                 one = self._general(line)
             except (ValueError, RecursionError):
@@ -288,5 +314,6 @@ class Blocks:
         self._known.clear()
 
 
-def _lines(block: bytes) -> list[bytes]:
-    return [line for line in block.split(b"\n") if line.strip()]
+def lines_of(block: bytes | memoryview) -> list[bytes]:
+    """The lines of a block that are not blank."""
+    return [line for line in bytes(block).split(b"\n") if line.strip()]

@@ -91,6 +91,10 @@ class Plain:
         """Reads at an offset."""
         return os.pread(self._fd, size, offset)
 
+    def read_into(self, buffer: bytearray, offset: int) -> int:
+        """Reads at an offset into a buffer, as much as it holds; how many bytes there were."""
+        return os.preadv(self._fd, [buffer], offset)
+
     def first_data(self, offset: int) -> int | None:
         """Steps over holes without reading them where the file system knows them."""
         with contextlib.suppress(OSError):  # past the end, or a file system without holes

@@ -17,60 +17,62 @@ if TYPE_CHECKING:
 
     from .intake import Row
     from .maps.model import UsageMap
-    from .sums import Sums
+    from .sums import Sums, Times
 
-    Words = Any
-    Opened = Callable[[Words, int, Any, Row], Sums | None]
-    Run = Callable[[Sequence[Any], list[int], Callable[[Words], Sums | None], Opened], None]
+    Opened = Callable[[tuple[Any, ...], Any, Row], Sums | None]
+    Run = Callable[[Sequence[Any], list[Any], dict[Any, Any], Opened, Times], None]
 
 _ZERO = ("extra_input", "extra_output", "reasoning")
 _SOURCE = """
-def run(lines, odd, find, opened):
-    n = -1
+def run(lines, odd, known, opened, times):
+    first, last, low, high = times
     for r in lines:
-        n += 1
         {body}
-        key = {words}
-        s = find(key)
-        if s is None:
-            s = opened(key, n, r, ({row}))
-            if s is None: odd.append(n); continue
+        try:
+            s = known{words}
+        except KeyError:
+            s = opened(({told}), r, ({row}))
+            if s is None: odd.append(r); continue
+            first, last, low, high = times.narrowed(first, last, s)
         if {total} > s.most: s.add(({row})); continue
         {bounded}
-        s.requests += 1
-        s.total += {total}
         s.output += {output}
+        s.total += {total}
         {cached}
+    times.keep(first, last)
 """
-
-
+# Most times lie between those before, or soon after. Attributes of the sums are looked at for none of these.
 _BOUNDED = """
-        if {time} > s.last:
-            if {time} > s.high: s.add(({row})); continue
-            s.last = {time}
-        elif {time} < s.first:
-            if {time} < s.low: s.add(({row})); continue
-            s.first = {time}
+        if {time} > last:
+            if {time} > high:
+                if not s.low <= {time} <= s.high: s.add(({row})); continue
+                times.beyond({time})
+            else: last = {time}
+        elif {time} < first:
+            if {time} < low:
+                if not s.low <= {time} <= s.high: s.add(({row})); continue
+                times.beyond({time})
+            else: first = {time}
 """
 
 
 def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time_is_number: bool) -> Run:
     """The loop for a shape.
 
-    It adds each line to the sums that `find` gives for its words, or `opened` for words that it does not know: that is
-    told the words, the place of the line, the decoded line and its row, and gives None for words that are not plain.
-    `odd` gains the places of lines of such words and of those whose numbers do not add up.
+    It adds each line to the sums that are known for its words (a dictionary for each word, within that of the word
+    before). Of words that are not, `opened` is told, with the decoded line and its row; it gives their sums, or None
+    where they are not plain. `odd` gains lines of such words and those whose numbers do not add up.
 
     Args:
         place: the member of each role.
         words: the members that tell lines apart, in order.
         m: the map.
-        time_is_number: whether times are whole seconds; else they are text.
+        time_is_number: whether times are seconds; else they are text.
     """
     writer = _Writer()
     at = {role: writer.reach(member) for role, member in place.items() if role != "id"}
     names = [writer.reach(member) for member in words]
-    declined = "odd.append(n); continue"
+    declined = "odd.append(r); continue"
     read, write = at.get("read"), at.get("write")
     cached = " + ".join(filter(None, (read, write))) or "0"
     total, uncached = at["input"], "None"
@@ -78,9 +80,8 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
         writer.line(f"a = {at['input']} + {cached}")
         total, uncached = "a", at["input"]
     elif read is not None:
-        writer.line(f"u = {at['input']} - {f'({cached})' if write else cached}")
-        writer.line(f"if u < 0: {declined}")
-        uncached = "u"
+        uncached = f"{at['input']} - {f'({cached})' if write else cached}"
+        writer.line(f"if {cached} > {at['input']}: {declined}")
     if "uncached" in at:
         writer.line(f"if {at['uncached']} != {uncached}: {declined}")
     if "total" in at and not m.total_ignored:
@@ -98,18 +99,16 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
         writer.line(f"    p, bad = by_ttl({write}, {{{pairs}}})")
         writer.line(f"    if bad: {declined}")
         split = "p"
-    when = at.get("time", "None")
     moment = at.get("time", "")
-    if "time" in at and time_is_number:
-        when = f"float({when})"
-    elif "time" in at:
-        writer.line(f"t = moment({when})")
+    if moment and not time_is_number:
+        writer.line(f"t = moment({moment})")
         writer.line(f"if t is None: {declined}")
-        when = moment = "t"
-    row = (total, read or "None", write or "None", uncached, at["output"], split, when, "None", "None")
+        moment = "t"
+    row = (total, read or "None", write or "None", uncached, at["output"], split, moment or "None", "None", "None")
     source = _SOURCE.format(
         body="\n        ".join(writer.lines),
-        words=names[0] if len(names) == 1 else f"({''.join(f'{name}, ' for name in names)})",
+        words="".join(f"[{name}]" for name in names) or "[()]",
+        told="".join(f"{name}, " for name in names) or "(), ",
         row=", ".join(row),
         bounded=_BOUNDED.format(time=moment, row=", ".join(row)) if moment else "",
         total=total,
@@ -130,6 +129,9 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
 def _cached(read: str | None, write: str | None) -> Iterator[str]:
     if read:
         yield f"if {read}: s.read += {read}; s.hits += 1"
+        yield "else: s.others += 1"
+    else:
+        yield "s.others += 1"
     if write:
         yield "if p: s.wrote(p)"
         yield f"else: s.unsplit += 1; s.unknown += {write}"

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_WARY = 64
+"""Blocks that are looked at line by line after one had repeats."""
+
 
 class Memory(Protocol):
     """Remembers ids of records."""
@@ -25,44 +28,58 @@ class Memory(Protocol):
 
 
 class Recent:
-    """Ids seen lately, as 64-bit hashes: at least the last `bound`, at most twice as many."""
+    """Ids seen lately, as 64-bit hashes: at least the last `bound`, at most three times as many and a block."""
 
     def __init__(self, bound: int) -> None:
         self._bound = max(bound, 1)
-        self._new: set[int] = set()
-        self._old: set[int] = set()
+        self._seen: set[int] = set()
+        self._order: list[int] = []
+        self._wary = 0
 
     @staticmethod
     def keys(ids: Iterable[str]) -> list[int]:
         """What stands for ids here."""
         return list(map(hash, ids))
 
-    def add(self, number: int) -> bool:
+    def add(self, key: int) -> bool:
         """Remembers an id; whether it is new."""
-        if number in self._new or number in self._old:
+        if key in self._seen:
             return False
-        self._new.add(number)
+        self._seen.add(key)
+        self._order.append(key)
         self._turn()
         return True
 
-    def add_all(self, numbers: Sequence[int]) -> bool:
+    def add_all(self, keys: Sequence[int]) -> bool:
         """Remembers ids that are all new and all different, or none of them; whether they were."""
-        new = self._new
-        if not new.isdisjoint(numbers) or not self._old.isdisjoint(numbers):
+        seen = self._seen
+        if self._wary:
+            self._wary -= 1
+            if not seen.isdisjoint(keys):
+                self._wary = _WARY
+                return False
+        before = len(seen)
+        seen.update(keys)  # asking for each first would cost as much again
+        if len(seen) - before < len(keys):
+            seen.difference_update(set(keys).difference(self._order))
+            self._wary = _WARY
             return False
-        before = len(new)
-        new.update(numbers)
-        if len(new) - before < len(numbers):  # one stood twice; none stood here before
-            new.difference_update(numbers)
-            return False
+        self._order += keys
         self._turn()
         return True
 
-    def drop(self, numbers: Iterable[int]) -> None:
-        """Forgets ids."""
-        self._new.difference_update(numbers)
-        self._old.difference_update(numbers)
+    def drop(self, keys: Iterable[int]) -> None:
+        """Forgets ids that were added last."""
+        dropped, order = set(keys), self._order
+        self._seen -= dropped
+        at = len(order)
+        while dropped and at:
+            at -= 1
+            if order[at] in dropped:
+                dropped.remove(order[at])
+                del order[at]
 
     def _turn(self) -> None:
-        if len(self._new) >= self._bound:
-            self._old, self._new = self._new, set()
+        if len(self._order) >= 3 * self._bound:
+            self._order = self._order[-self._bound :]
+            self._seen = set(self._order)

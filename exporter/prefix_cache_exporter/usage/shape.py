@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _COUNT = Annotated[int, msgspec.Meta(ge=0, le=values.MOST_TOKENS)]
 _ID = Annotated[str, msgspec.Meta(min_length=1, max_length=values.LONGEST_WORD)]
-_WHOLE_SECONDS = Annotated[int, msgspec.Meta(gt=0, lt=100_000_000_000)]
+# As floats: of these, comparing is quick whatever their size.
+_SECONDS = Annotated[float, msgspec.Meta(gt=0, lt=1e11)]
 _FEW = 64
 """Words that are expected by name where there are no more."""
 _ZERO = frozenset({"extra_input", "extra_output", "reasoning"})
@@ -186,7 +187,7 @@ def plan_for(
             place,
             [word for word in said if word not in constant],
             m,
-            time_is_number=kinds.get(place.get("time", "")) is _WHOLE_SECONDS,
+            time_is_number=kinds.get(place.get("time", "")) is _SECONDS,
         ),
         frozenset({"unknown", *m.write_by_ttl}) if "write" in place else frozenset(),
         keys is not None,
@@ -209,8 +210,8 @@ def _kind(role: str, found: list[Any]) -> Any:
     if role == "id":
         return _ID
     if role == "time":
-        if all(value.__class__ is int for value in found):
-            return _WHOLE_SECONDS
+        if all(value.__class__ in {int, float} for value in found):
+            return _SECONDS
         return _ID if all(isinstance(value, str) for value in found) else None
     return None if role == "span" else _COUNT
 

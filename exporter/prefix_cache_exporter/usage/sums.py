@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from .intake import Row
     from .record import UsageRecord
@@ -30,6 +30,8 @@ class Bounds(NamedTuple):
         return Bounds(self.most, max(low, self.low), min(high, self.high))
 
 
+_MOST = (1 << 30) - 1
+"""Input tokens of a record that is summed: of smaller numbers than this, comparing is quickest."""
 EVERYTHING, NOTHING_AT_ALL = Bounds(), Bounds(-1, inf, -inf)
 
 
@@ -44,33 +46,32 @@ class Sums:
         touched: told of itself at the first row.
         reported: whether the records say what was read; all do or none.
         bounds: which records to sum.
+        time: of the first record; where it lies outside the bounds, all are kept as rows.
 
     Attributes:
-        requests: records that were summed.
-        total: their input tokens; `read` and `output` likewise.
-        hits: those that read anything from a cache.
+        hits: records that were summed and read anything from a cache; `others` are the rest.
+        total: input tokens of them all; `read` and `output` likewise.
         writes: written tokens by time to live.
         unsplit: records whose written tokens have no known time to live; `unknown` are their tokens.
-        first: the earliest time among them, `inf` where none has one; `last` the latest.
+        time: a time within the bounds, seconds since 1970; None where the records have none.
         add: takes a row instead.
     """
 
     __slots__ = (
         "_touched",
         "add",
-        "first",
         "high",
         "hits",
         "label",
-        "last",
         "low",
         "most",
+        "others",
         "output",
         "read",
         "reported",
-        "requests",
         "rows",
         "sample",
+        "time",
         "total",
         "unknown",
         "unsplit",
@@ -84,24 +85,23 @@ class Sums:
         touched: Callable[[Sums], None],
         *,
         reported: bool,
-        bounds: Bounds,
+        bounds: Bounds = EVERYTHING,
+        time: float | None = None,
     ) -> None:
-        self.sample, self.label, self.reported = sample, label, reported
-        self.most, self.low, self.high = bounds if label is not None else NOTHING_AT_ALL
-        self.requests = self.total = self.read = self.output = self.hits = self.unsplit = self.unknown = 0
+        self.sample, self.label, self.reported, self.time = sample, label, reported, time
+        summing = label is not None and (time is None or bounds.low <= time <= bounds.high)
+        self.most, self.low, self.high = bounds if summing else NOTHING_AT_ALL
+        self.most = min(self.most, _MOST)
+        self.total = self.read = self.output = self.hits = self.others = self.unsplit = self.unknown = 0
         self.writes: dict[str, int] = {}
-        self.first: float = inf
-        self.last: float = -inf
         self.rows: list[Row] = []
         self._touched = touched
         self.add: Callable[[Row], None] = self._first_row
 
-    def begin(self, time: float | None) -> None:
-        """Takes the time of the first record; where it lies outside the bounds, all records are kept as rows."""
-        if time is not None and self.low <= time <= self.high:
-            self.first = self.last = time
-        elif time is not None:
-            self.most = NOTHING_AT_ALL.most
+    @property
+    def requests(self) -> int:
+        """Records that were summed."""
+        return self.hits + self.others
 
     def wrote(self, split: Mapping[str, int]) -> None:
         """Takes in the tokens that one record wrote."""
@@ -128,3 +128,48 @@ class Sums:
         rows, self.rows = self.rows, []
         self.add = self._first_row
         return rows
+
+
+class Times:
+    """The times of all that is summed up at once.
+
+    Attributes:
+        first: the earliest time of the window, in which every time suits all sums; `inf` while there is no such time.
+        last: the latest.
+        low: the latest of the sums' earliest times: beyond it, each looks for itself.
+        high: the earliest of their latest.
+        span: the earliest and the latest time of any record that was summed, since the start.
+    """
+
+    __slots__ = ("first", "high", "last", "low", "span")
+
+    def __init__(self) -> None:
+        self.span = (inf, -inf)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets the sums, not the span."""
+        self.first, self.last, self.low, self.high = inf, -inf, -inf, inf
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.first, self.last, self.low, self.high))
+
+    def narrowed(self, first: float, last: float, sums: Sums) -> Times:
+        """Takes in the window so far, and sums that begin."""
+        self.keep(first, last)
+        if sums.most >= 0 and sums.time is not None:
+            self.low, self.high = max(self.low, sums.low), min(self.high, sums.high)
+            self.beyond(sums.time)
+            self.first, self.last = min(max(first, self.low), sums.time), max(min(last, self.high), sums.time)
+            if not self.low <= self.first <= self.last <= self.high:  # no time suits them all: each looks for itself
+                self.first, self.last, self.low, self.high = inf, -inf, inf, -inf
+        return self
+
+    def keep(self, first: float, last: float) -> None:
+        """Takes in the window."""
+        self.first, self.last = first, last
+        self.span = min(first, self.span[0]), max(last, self.span[1])
+
+    def beyond(self, time: float) -> None:
+        """Takes in a time outside the window."""
+        self.span = min(time, self.span[0]), max(time, self.span[1])

@@ -99,20 +99,19 @@ def test_costs_of_a_group_are_the_costs_of_its_records(prices, group):
 
 def summed(sample, some, bounds):
     """Sums of rows, as the loop over a block makes them."""
-    sums = Sums(sample, "label", list[Sums]().append, reported=some[0][1] is not None, bounds=bounds)
-    for total, read, write, _, output, split, time, *_ in some:
-        sums.requests += 1
+    first = some[0]
+    sums = Sums(sample, "label", list[Sums]().append, reported=first[1] is not None, bounds=bounds, time=first[6])
+    for total, read, write, _, output, split, *_ in some:
         sums.total += total
         sums.read += read or 0
         sums.hits += bool(read)
+        sums.others += not read
         sums.output += output
         if split:
             sums.wrote(split)
         elif write is not None:
             sums.unsplit += 1
             sums.unknown += write
-        if time is not None:
-            sums.first, sums.last = min(time, sums.first), max(time, sums.last)
     return sums
 
 

@@ -125,7 +125,7 @@ def cost_sums(prices: PriceBook, sums: Sums) -> Cost | Unpriced:
     rates = prices.rates(
         sample.provider,
         sample.model,
-        time=sums.first if sums.first < inf else None,
+        time=sums.time,
         service_tier=sample.service_tier,
         batch=sample.batch is True,
     )
