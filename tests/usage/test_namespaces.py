@@ -62,3 +62,14 @@ def test_only_what_can_be_a_label_or_a_number_is_kept():
 def test_attempts(text, retry):
     assert is_retry(text) is retry
     assert Protector()({"attempt": text}) == {"attempt": "retry" if retry else "first"}
+
+
+def test_every_byte_of_a_long_key_counts():
+    # the hash itself takes 64 bytes; what was behind them once counted for nothing
+    tenants = [f"tenant-{number}" for number in range(50)]
+
+    def buckets(key):
+        return [Protector(buckets=1000, key=key).namespace(None, tenant) for tenant in tenants]
+
+    assert buckets(b"a" * 70 + b"b") != buckets(b"a" * 70 + b"c")
+    assert buckets(b"a" * 64) == buckets(b"a" * 64) != buckets(b"a" * 65)

@@ -32,7 +32,7 @@ class Protector:
     def __init__(self, *, allow: Collection[str] = (), buckets: int | None = None, key: bytes = b"") -> None:
         self._allow = frozenset(allow)
         self._buckets = buckets
-        self._key = key[:KEY_LIMIT]
+        self._key = fitted(key)
         self._width = 1 if not buckets else max(1, math.ceil(math.log10(buckets)))
 
     def __call__(self, fields: dict[str, str]) -> dict[str, str]:
@@ -65,6 +65,11 @@ class Protector:
 
     def _hash(self, text: str) -> bytes:
         return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=self._key).digest()
+
+
+def fitted(key: bytes) -> bytes:
+    """A key of a length that the hash takes; of a longer one every byte counts, as in HMAC."""
+    return key if len(key) <= KEY_LIMIT else blake2b(key, digest_size=KEY_LIMIT).digest()
 
 
 def is_retry(attempt: str) -> bool:

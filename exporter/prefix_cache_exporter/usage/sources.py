@@ -15,7 +15,7 @@ from .eligible import Eligibility
 from .follow import Follower
 from .ingest import LOG, MERGE, Ingest, cursor_kind
 from .intake import Intake
-from .namespaces import KEY_LIMIT, Protector
+from .namespaces import Protector, fitted
 from .paths import parse_path
 from .quarantine import QuarantineFile
 from .remember import Durable
@@ -122,4 +122,4 @@ def read_key(path: Path) -> bytes:
         raise DocumentError(str(path), "file", (error.strerror or "an error").lower(), "a readable file") from error
     if not key:
         raise DocumentError(str(path), "file", "nothing", "a key")
-    return key[:KEY_LIMIT]
+    return fitted(key)
