@@ -80,10 +80,11 @@ def test_checking_a_configuration(arguments, tmp_path, capsys):
     file.write_text("engine: []")
     assert main(arguments) == 1
     out, err = capsys.readouterr()
-    assert (out, err.startswith(f"{file}: document: got the unknown key engine, expected one of ")) == ("", True)
+    assert (out, err.startswith(f"error: {file}: document: got the unknown key engine, expected one of ")) == ("", True)
     file.write_text("engines: [{name: a, url: 'http://127.0.0.1:9', name_style: nobodys}]")
     assert main(arguments) == 1
-    assert "engines[0].name_style: got nobodys, expected one of auto, native" in capsys.readouterr().err
+    expected = f"error: {file}: engines[0].name_style: got nobodys, expected one of auto, native"
+    assert capsys.readouterr().err.startswith(expected)
 
 
 def test_flags_are_the_file_in_short(tmp_path, monkeypatch, capsys):
@@ -113,8 +114,39 @@ def test_flags_are_the_file_in_short(tmp_path, monkeypatch, capsys):
         "shutdown": {"grace_seconds": 3},
     }
     assert main([*arguments, "--config.check"]) == 0
-    assert main(["--template=support", "--config.check"]) == 1
-    assert "template and template_revision together" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--template=support"],
+            "--template: got no template_revision, expected template and template_revision together",
+        ),
+        (["--vllm=127.0.0.1:8000"], "--vllm: got another address, expected an http:// or https:// address of a host"),
+        (
+            ["--vllm=http://a:1", "--vllm=b:1"],
+            "--vllm (number 2): got another address, expected an http:// or https:// address of a host",
+        ),
+        (
+            ["--vllm=http://a:1", "--engine-version=abc"],
+            '--engine-version: got "abc", expected a version like 0.32.0, in quotes',
+        ),
+        (
+            ["--vllm=http://a:1", "--engine-version=0.1.0"],
+            "--engine-version: got 0.1.0, expected a version that a map describes, 0.7.3 or newer",
+        ),
+        (["--engine-version=0.32.0"], "--engine-version: got one without a server, expected --vllm beside it"),
+        (["--web.listen-address=:x"], "--web.listen-address: got :x, expected `:port`, `host:port` or `[ipv6]:port`"),
+        (
+            ["--web.telemetry-path=/config"],
+            '--web.telemetry-path: got "/config", expected a path that is not another page\'s',
+        ),
+    ],
+)
+def test_a_flag_that_makes_no_sense_is_named_and_is_2(arguments, message, capsys):
+    assert main([*arguments, "--config.check"]) == 2
+    assert capsys.readouterr().err == f"error: command line: {message}\n"
 
 
 def test_a_reader_that_goes_away_is_no_error():

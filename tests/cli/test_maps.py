@@ -85,31 +85,39 @@ def test_show_as_json(capsys):
 @pytest.mark.parametrize(
     ("argv", "exit_", "message"),
     [
-        (["show", "0.6.6"], 1, "version: got 0.6.6, expected a vllm version from 0.7.3 on"),
-        (["show", "0.28.0", "--dialect", "v0"], 2, "dialect: got v0, expected one of v1, rust"),
-        (["list", "--maps", "/nowhere"], 1, "/nowhere: folder: got no such file or directory, expected a folder"),
-        (["show", "0.9.2", "--maps", "/nowhere"], 1, "/nowhere: folder: got no such file or directory"),
-        (["apply", START, "--engine-version", "0.12.0", "--maps", "/nowhere"], 1, "/nowhere: folder: got no such file"),
-        (["apply", "/nowhere.prom", "--engine-version", "0.12.0"], 1, "/nowhere.prom: got no such file or directory"),
+        (["show", "0.6.6"], 2, "error: command line: VERSION: got 0.6.6, expected a vllm version from 0.7.3 on"),
+        (["show", "0.28.0", "--dialect", "v0"], 2, "error: command line: --dialect: got v0, expected one of v1, rust"),
+        (
+            ["list", "--maps", "/nowhere"],
+            1,
+            "error: /nowhere: folder: got no such file or directory, expected a folder",
+        ),
+        (["show", "0.9.2", "--maps", "/nowhere"], 1, "error: /nowhere: folder: got no such file or directory"),
+        (
+            ["apply", START, "--engine-version", "0.12.0", "--maps", "/nowhere"],
+            1,
+            "error: /nowhere: folder: got no such file",
+        ),
+        (["apply", "/nowhere.prom", "--engine-version", "0.12.0"], 1, "error: /nowhere.prom: file: got no such file"),
         (
             ["apply", START, "--engine-version", "0.12.0", "--previous", "/nowhere.prom"],
             1,
-            "/nowhere.prom: got no such file or directory",
+            "error: /nowhere.prom: file: got no such file or directory, expected a readable file",
         ),
         (
             ["apply", START, "--engine-version", "0.12.0", "--dialect", "v0"],
             2,
-            "dialect: got v0, expected one of auto, v1",
+            "error: command line: --dialect: got v0, expected one of auto, v1",
         ),
         (
             ["apply", START, "--engine-version", "0.12.0", "--name-style", "x"],
             2,
-            "name style: got x, expected one of auto, native, ray_colon, ray, stripped",
+            "error: command line: --name-style: got x, expected one of auto, native, ray_colon, ray, stripped",
         ),
         (
             ["apply", "-", "--engine-version", "0.12.0", "--previous", "-"],
             2,
-            "--previous: got standard input, expected another page than PAGE",
+            "error: command line: --previous: got standard input, expected another page than PAGE",
         ),
     ],
 )
@@ -124,9 +132,10 @@ def test_a_page_that_is_none_is_one_line(capsys, tmp_path):
     cut = tmp_path / "cut.prom"
     cut.write_bytes(b"vllm:prompt_tokens_total 3")
     code, out, err = run(capsys, "apply", str(cut), "--engine-version", "0.12.0")
-    assert (code, out, err) == (1, "", f"{cut}: truncated: the last line has no end\n")
+    said = f"error: {cut}: page: got the last line has no end (truncated), expected one whole page of metrics\n"
+    assert (code, out, err) == (1, "", said)
     code, out, err = run(capsys, "apply", START, "--engine-version", "0.12.0", "--previous", str(cut))
-    assert (code, out, err) == (1, "", f"{cut}: truncated: the last line has no end\n")
+    assert (code, out, err) == (1, "", said)
 
 
 def test_apply_answers_as_documented(capsys):

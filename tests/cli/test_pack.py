@@ -66,3 +66,10 @@ def test_check_pack_without_the_parser_says_so(tmp_path, capsys, monkeypatch):
     pack.write_text("{}\n")
     assert cli.run(["check", "pack", str(pack)]) == 0
     assert "expressions not parsed: install prefix-cache-exporter[pack]" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path, capsys):
+    (tmp_path / "alerts").write_text("in the way")
+    assert cli.run(["pack", "--out", str(tmp_path)]) == 1
+    err = capsys.readouterr().err
+    assert err == f"error: {tmp_path}/alerts: file: got file exists, expected a folder that can be written\n"

@@ -87,9 +87,17 @@ def test_standard_input_gzip_and_arrays(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--format", "nope", "x"], 2, "error: no usage map is called 'nope'"),
-        (["--format", "openai.chat", "missing.jsonl"], 1, "error: missing.jsonl: No such file or directory"),
-        (["--format", "openai.chat", "--map", "missing.yaml", "x"], 2, "error: missing.yaml: file: got no such file"),
+        (
+            ["--format", "nope", "x"],
+            2,
+            "error: command line: format: got nope, expected one that `usage formats` lists",
+        ),
+        (
+            ["--format", "openai.chat", "missing.jsonl"],
+            1,
+            "error: missing.jsonl: file: got no such file or directory, ",
+        ),
+        (["--format", "openai.chat", "--map", "missing.yaml", "x"], 1, "error: missing.yaml: file: got no such file"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(arguments, code, message, capsys):
@@ -171,3 +179,12 @@ def test_lines_that_are_too_long_are_lost(tmp_path, capsys):
     )
     assert main(["check", "log", "openai.chat", str(file)]) == 1
     assert "lost, " in capsys.readouterr().out
+
+
+def test_a_log_of_another_format_is_said_to_be_one(tmp_path, capsys):
+    """An empty table alone would look like a log without traffic."""
+    log = tmp_path / "log.jsonl"
+    log.write_text("GET / 200\n")
+    assert main(["usage", "normalise", "--format", "openai.chat", str(log)]) == 0
+    said = f"1 lost: not_json\n{log}: no record in it; is its format openai.chat?\n"
+    assert capsys.readouterr().err == said

@@ -129,8 +129,9 @@ def _set_anywhere(data):
 def _compare(kind, section, schema):
     hints = get_type_hints(kind)
     options = section["properties"]
-    assert [entry.name for entry in fields(kind)] == list(options)
-    for entry in fields(kind):
+    configured = [entry for entry in fields(kind) if entry.compare]  # where it came from is no option
+    assert [entry.name for entry in configured] == list(options)
+    for entry in configured:
         option = _resolved(options[entry.name], schema)
         nested = _resolved(option.get("items", option), schema)
         record = next((one for one in (hints[entry.name], *get_args(hints[entry.name])) if is_dataclass(one)), None)

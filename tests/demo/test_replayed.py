@@ -86,7 +86,10 @@ def test_without_a_checkout_it_says_what_is_missing(tmp_path, capsys):
     assert "run `make demo` in a checkout" in capsys.readouterr().err
 
 
-def test_a_wrong_time_is_a_wrong_command_line(monkeypatch, capsys):
-    monkeypatch.setenv("DEMO_SECONDS", "soon")
+@pytest.mark.parametrize("text", ["soon", "-1", "nan", "inf"])
+def test_a_wrong_time_is_a_wrong_command_line(text, monkeypatch, capsys):
+    monkeypatch.setenv("DEMO_SECONDS", text)
     assert main(["demo"]) == 2
-    assert capsys.readouterr().err == "demo: DEMO_SECONDS: got soon, expected a number\n"
+    assert capsys.readouterr().err == f"error: environment: DEMO_SECONDS: got {text}, expected a number of seconds\n"
+    assert main(["demo", f"--seconds={text}"]) == 2
+    assert f"argument --seconds: invalid number of seconds value: '{text}'" in capsys.readouterr().err

@@ -118,7 +118,7 @@ def test_a_changed_source_is_replaced_and_what_needs_a_restart_is_said(running, 
         ({"engines": [{"name": "a"}]}, "command line: engines[0]: got no url, expected the key url"),
         (
             {"engines": [{**NOWHERE, "name_style": "colons"}]},
-            "configuration: engines[0].name_style: got colons, expected one of auto, native, ray_colon, ray, stripped",
+            "command line: engines[0].name_style: got colons, expected one of auto, native, ray_colon, ray, stripped",
         ),
         (
             {"engines": [{**NOWHERE, "engine_version": "0.1.0"}]},
@@ -126,7 +126,7 @@ def test_a_changed_source_is_replaced_and_what_needs_a_restart_is_said(running, 
         ),
         (
             {"maps": {"folders": ["/nowhere"]}},
-            "configuration: maps.folders[0]: got /nowhere, expected a folder that is there",
+            "command line: maps.folders[0]: got /nowhere, expected a folder that is there",
         ),
         (
             {"maps": {"folders": ["/bin"]}},
@@ -174,3 +174,26 @@ def test_rehearsing_finds_what_only_loading_finds(tmp_path):
     ):
         with pytest.raises(DocumentError):
             rehearse(parse_config(text))
+
+
+def broken(*_):
+    raise RuntimeError("ours")
+
+
+def test_what_keeps_it_from_starting_leaves_nothing_running(monkeypatch):
+    """An exception of our own must end the process: threads that still listen would keep it, deaf to SIGTERM."""
+    monkeypatch.setattr(module.Crew, "assign", broken)
+    sidecar = made(settings())
+    with pytest.raises(RuntimeError, match="ours"):
+        sidecar.start()
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", sidecar.web.addresses[0].port), timeout=5)
+
+
+def test_an_error_of_ours_while_reloading_is_seen(running, monkeypatch, caplog):
+    sidecar = running(settings(state={"hold_seconds": 0, "commit_seconds": 0.01}))
+    monkeypatch.setattr(module.Crew, "assign", broken)
+    assert sidecar.reload() == "an error of the exporter itself; its log has it"
+    assert "RuntimeError: ours" in caplog.text
+    assert total(sidecar.page(), "prefix_cache_exporter_config_last_reload_successful") == 0
+    wait_until(lambda: total(sidecar.page(), "prefix_cache_exporter_internal_errors_total", worker="reload") == 1)

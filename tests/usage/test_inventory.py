@@ -176,4 +176,4 @@ def test_check_inventory_in_json_and_with_a_mistake(write, capsys):
     }
     path = write("segments: []\n")
     assert run(["check", "inventory", str(path)]) == 1
-    assert capsys.readouterr().err == f"{path}: document: got no templates, expected the key templates\n"
+    assert capsys.readouterr().err == f"error: {path}: document: got no templates, expected the key templates\n"

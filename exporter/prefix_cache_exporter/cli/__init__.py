@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from prefix_cache_exporter import __version__
 
+from .say import DONE, FAILED
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -30,8 +32,6 @@ to an exit code. What is slow to import is imported inside `run`, so that `--hel
 """
 DEFAULT = "serve"
 """The command when the first argument is absent or a flag, as every Prometheus exporter starts."""
-
-DONE, FAILED, USAGE = 0, 1, 2
 
 
 def revision() -> str:

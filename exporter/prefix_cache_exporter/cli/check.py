@@ -21,7 +21,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check = subparsers.add_parser(
         "check",
         help="hold a file against what the exporter expects, without serving",
-        description="Holds a file against what the exporter expects; exits 1 with one line per mistake.",
+        description="Holds a file against what the exporter expects; exits 1 and says what is wrong where it is not.",
         allow_abbrev=False,
     )
     checks = check.add_subparsers(dest="check", metavar="WHAT", required=True)

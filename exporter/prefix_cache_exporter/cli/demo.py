@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
+
+from .say import DONE, USAGE, failed
+from .say import seconds as span
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +24,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     demo.add_argument(
         "--seconds",
-        type=float,
+        type=span,
         metavar="SECONDS",
         help="how long all stays open after the story (default: DEMO_SECONDS, or until Ctrl-C)",
     )
@@ -37,17 +39,15 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _run(args: argparse.Namespace) -> int:
     from prefix_cache_exporter import logs  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.cli import DONE, FAILED, USAGE  # noqa: PLC0415  # imports this module
     from prefix_cache_exporter.demo import replayed, tell  # noqa: PLC0415
     from prefix_cache_exporter.demo.recording import NoRecordingError, load_recording  # noqa: PLC0415
 
     seconds = args.seconds
     if seconds is None and (text := os.environ.get("DEMO_SECONDS", "")):
         try:
-            seconds = float(text)
+            seconds = span(text)
         except ValueError:
-            print(f"demo: DEMO_SECONDS: got {text}, expected a number", file=sys.stderr)
-            return USAGE
+            return failed(f"environment: DEMO_SECONDS: got {text}, expected a number of seconds", USAGE)
     logs.setup("warn")
     try:
         if args.recording is None:
@@ -55,6 +55,5 @@ def _run(args: argparse.Namespace) -> int:
         else:
             replayed.tell(load_recording(args.recording), _LINGER_SECONDS if seconds is None else seconds)
     except (NoRecordingError, replayed.StandstillError, OSError) as error:
-        print(f"demo: {error.args[0] if isinstance(error, LookupError) else error}", file=sys.stderr)
-        return FAILED
+        return failed(error.args[0] if isinstance(error, LookupError) else error)
     return DONE

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
+
+from .say import DONE, failed, tokens
 
 if TYPE_CHECKING:
     import argparse
@@ -23,7 +24,7 @@ def register_check(checks: argparse._SubParsersAction[argparse.ArgumentParser]) 
     check.add_argument("file", metavar="FILE")
     check.add_argument("--provider", help="whose reuse rules to apply")
     check.add_argument("--model", help="whose tokenizer's counts and reuse rules to take")
-    check.add_argument("--block-size", type=int, metavar="TOKENS", help="tokens in a KV block of the engine")
+    check.add_argument("--block-size", type=tokens, metavar="TOKENS", help="tokens in a KV block of the engine")
     check.add_argument("--json", action="store_true", help="print one JSON object")
     check.set_defaults(run=_check)
 
@@ -36,19 +37,18 @@ def _check(args: argparse.Namespace) -> int:
     try:
         inventory = load_inventory(args.file)
     except DocumentError as error:
-        print(error, file=sys.stderr)
-        return 1
+        return failed(error)
     notes = list(remarks(inventory))
     rows = list(_rows(inventory, Eligibility(inventory, block_size_tokens=args.block_size), args))
     if args.json:
         print(json.dumps({"file": args.file, "prefixes": rows, "remarks": notes}, ensure_ascii=False))
-        return 0
+        return DONE
     print(f"{args.file}: ok, {len(rows)} shared prefix{'' if len(rows) == 1 else 'es'}")
     for row in rows:
         print(_line(row))
     for note in notes:
         print(f"note: {note}")
-    return 0
+    return DONE
 
 
 def _rows(inventory: Inventory, eligibility: Eligibility, args: argparse.Namespace) -> Any:

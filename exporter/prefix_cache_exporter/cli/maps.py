@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .maps_text import applied, flat, listed
+from .say import DONE, FAILED, USAGE, failed, of_file
 
 if TYPE_CHECKING:
     import argparse
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.engine.maps import MapSet
     from prefix_cache_exporter.engine.records import DialectMap, VersionMap
 
-_DONE, _FAILED, _USAGE = 0, 1, 2
 _STDIN = "-"
 _OWN_MAPS: dict[str, Any] = {
     "action": "append",
@@ -93,12 +93,12 @@ def run_list(args: argparse.Namespace) -> int:
     """Prints releases and their maps."""
     maps = _load(args.maps)
     if maps is None:
-        return _FAILED
+        return FAILED
     if args.json:
         print(json.dumps({"maps": list(maps.files), "releases": maps.releases}, indent=2))
-        return _DONE
+        return DONE
     print(*listed(maps), sep="\n")
-    return _DONE
+    return DONE
 
 
 def run_show(args: argparse.Namespace) -> int:
@@ -108,23 +108,23 @@ def run_show(args: argparse.Namespace) -> int:
     maps = _load(args.maps)
     version = None if maps is None else maps.resolve(args.version)
     if maps is None or version is None:
-        return _FAILED if maps is None else _fail(_unknown(args.version, maps))
+        return FAILED if maps is None else failed(_unknown("VERSION", args.version, maps), USAGE)
     dialects = [dialect for dialect in version.dialects if args.dialect in {None, dialect.name}]
     if not dialects:
         known = ", ".join(dialect.name for dialect in version.dialects)
-        return _fail(f"dialect: got {args.dialect}, expected one of {known}", _USAGE)
+        return failed(f"command line: --dialect: got {args.dialect}, expected one of {known}", USAGE)
     if args.json:
         print(json.dumps(_shown(version, dialects), indent=2))
     else:
         print(*flat(version, dialects, MEASURES), sep="\n")
-    return _DONE
+    return DONE
 
 
 def run_apply(args: argparse.Namespace) -> int:
     """Prints what a page says."""
     maps = _load(args.maps)
     if maps is None:
-        return _FAILED
+        return FAILED
     application = _applied(maps, args, args.previous)
     if isinstance(application, int):
         return application
@@ -132,7 +132,7 @@ def run_apply(args: argparse.Namespace) -> int:
         print(json.dumps(application.as_json(), indent=2))
     else:
         print(*applied(application, args.previous or "the engine's start"), sep="\n")
-    return _DONE
+    return DONE
 
 
 def check_maps(args: argparse.Namespace) -> int:
@@ -150,27 +150,30 @@ def check_maps(args: argparse.Namespace) -> int:
         for version in engine.files:
             engine.resolve(version)
     except DocumentError as error:
-        return _fail(str(error))
+        return failed(error)
     own = ", ".join(f"{len(list((args.folder / kind).glob('*.y*ml')))} of {kind}" for kind in ("vllm", "usage"))
     print(f"{args.folder}: ok, {own}; {len(engine.files)} and {len(usage.formats)} with the shipped ones")
-    return _DONE
+    return DONE
 
 
 def check_page(args: argparse.Namespace) -> int:
     """Says whether the numbers of a page would be trusted."""
     maps = _load(args.maps)
     if maps is None:
-        return _FAILED
+        return FAILED
     application = _applied(maps, args)
     if isinstance(application, int):
         return application
     answer = application.as_json()
     if answer["state"] not in {"verified", "unverified"}:
-        return _fail(f"{args.page}: {answer['state']}: {'; '.join(answer['reasons'])}")
+        if maps.resolve(args.engine_version) is None:
+            return failed(_unknown("--engine-version", args.engine_version, maps), USAGE)
+        said = f"got {'; '.join(answer['reasons'])}, expected a page as {answer['metric_map']} describes it"
+        return failed(f"{args.page}: {answer['state']}: {said}")
     print(f"{args.page}: {answer['state']} as {answer['dialect']} of vllm {answer['engine_version']}")
     for measure, reason in answer["withheld"].items():
         print(f"withheld {measure}: {reason}")
-    return _DONE
+    return DONE
 
 
 def _applied(maps: MapSet, args: argparse.Namespace, previous: str | None = None) -> Application | int:
@@ -180,18 +183,20 @@ def _applied(maps: MapSet, args: argparse.Namespace, previous: str | None = None
     from prefix_cache_exporter.engine.plan import UnknownChoiceError  # noqa: PLC0415
 
     if args.page == previous == _STDIN:
-        return _fail("--previous: got standard input, expected another page than PAGE", _USAGE)
+        return failed("command line: --previous: got standard input, expected another page than PAGE", USAGE)
     choices = {"content_type": args.content_type, "dialect": args.dialect, "style": args.name_style}
     readings = []
     for path in (args.page,) if previous is None else (args.page, previous):
         try:
             readings.append(read_body(maps, args.engine_version, _body(path), **choices))
         except OSError as error:
-            return _fail(f"{path}: got {(error.strerror or 'an error').lower()}, expected a readable file")
+            return failed(of_file(path, error))
         except PageError as error:
-            return _fail(f"{path}: {error}")
+            return failed(f"{path}: page: got {error.detail} ({error.reason}), expected one whole page of metrics")
         except UnknownChoiceError as error:
-            return _fail(str(error), _USAGE)
+            flag = f"--{error.what.replace(' ', '-')}"
+            known = ", ".join(("auto", *error.expected))
+            return failed(f"command line: {flag}: got {error.got}, expected one of {known}", USAGE)
     return apply_readings(args.engine_version, *readings)
 
 
@@ -202,17 +207,12 @@ def _load(folders: Iterable[str]) -> MapSet | None:
     try:
         return load_maps(folders)
     except DocumentError as error:
-        _fail(str(error))
+        failed(error)
         return None
 
 
-def _fail(line: str, code: int = _FAILED) -> int:
-    print(line, file=sys.stderr)
-    return code
-
-
-def _unknown(version: str, maps: MapSet) -> str:
-    return f"version: got {version}, expected a vllm version from {maps.files[0]} on"
+def _unknown(flag: str, version: str, maps: MapSet) -> str:
+    return f"command line: {flag}: got {version or 'nothing'}, expected a vllm version from {maps.files[0]} on"
 
 
 def _body(path: str) -> bytes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .say import DONE, FAILED, failed, of_file
+
 if TYPE_CHECKING:
     import argparse
-
-_OK, _FAILED = 0, 1
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -40,16 +39,19 @@ def _pack(args: argparse.Namespace) -> int:
     try:
         chosen = settings.load_settings(args.file) if args.file else settings.default_settings()
         files = writer.outputs(producers.PRODUCERS, chosen, args.out)
+        if args.check:
+            drift = writer.drift(files)
+            print(drift, end="")
+            return FAILED if drift else DONE
+        for path in writer.write(files):
+            print(path)
     except (DocumentError, writer.PackError) as error:
-        print(error, file=sys.stderr)
-        return _FAILED
-    if args.check:
-        drift = writer.drift(files)
-        print(drift, end="")
-        return _FAILED if drift else _OK
-    for path in writer.write(files):
-        print(path)
-    return _OK
+        return failed(error)
+    except BrokenPipeError:  # whoever read what we print went away; that is no error of a file
+        raise
+    except OSError as error:
+        return failed(of_file(error.filename, error, "a folder that can be written"))
+    return DONE
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -60,8 +62,7 @@ def _check(args: argparse.Namespace) -> int:
         chosen = settings.load_settings(args.file)
         count = sum(len(producer.make(chosen)) for producer in producers.PRODUCERS)
     except DocumentError as error:
-        print(error, file=sys.stderr)
-        return _FAILED
+        return failed(error)
     note = ""
     try:
         from prefix_cache_exporter.pack.lint import lint  # noqa: PLC0415  # slow to import
@@ -70,7 +71,6 @@ def _check(args: argparse.Namespace) -> int:
     else:
         findings = lint(chosen)
         if findings:
-            print("\n".join(f"{args.file}: {finding}" for finding in findings), file=sys.stderr)
-            return _FAILED
+            return failed("\n".join(f"{args.file}: {finding}" for finding in findings))
     print(f"{args.file}: ok, {count} files to generate{note}")
-    return _OK
+    return DONE

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 from prefix_cache_exporter.config import DEFAULT_PORT
 from prefix_cache_exporter.logs import FORMATS, LEVELS
 
+from .say import DONE, USAGE, failed, seconds
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
     from prefix_cache_exporter.config import Config
+    from prefix_cache_exporter.documents import DocumentError
 
 _SUMMARY = "the sidecar: polls engines, follows usage logs, answers /metrics"
 
@@ -58,7 +61,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--config.auto-reload-interval",
         dest="watch_seconds",
         metavar="SECONDS",
-        type=_seconds,
+        type=seconds,
         default=30.0,
         help="how often configuration files are looked at for new content; 0: only on SIGHUP (default: 30)",
     )
@@ -107,22 +110,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--shutdown.grace-seconds",
         dest="grace_seconds",
         metavar="SECONDS",
-        type=_seconds,
+        type=seconds,
         help="how long to go on after SIGTERM while there is something to count (default: 20)",
     )
     process.add_argument("--log.level", dest="log_level", choices=LEVELS, default="info", help="(default: info)")
     process.add_argument("--log.format", dest="log_format", choices=FORMATS, default="logfmt", help="(default: logfmt)")
     process.add_argument("--version", action="version", version=version_line(), help="show the version and exit")
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise ValueError(text)
-    return value
-
-
-_seconds.__name__ = "number of seconds"  # argparse says "invalid … value"
 
 
 def _flags(args: argparse.Namespace) -> dict[str, Any]:
@@ -158,11 +151,14 @@ def _absolute(path: Path | None) -> str | None:
 
 def _run(args: argparse.Namespace) -> int:
     from prefix_cache_exporter import logs  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.cli import DONE, FAILED, revision, version_line  # noqa: PLC0415
+    from prefix_cache_exporter.cli import revision, version_line  # noqa: PLC0415  # the package lists this module
     from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415
     from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415
     from prefix_cache_exporter.serve.sidecar import Options, Sidecar  # noqa: PLC0415
+    from prefix_cache_exporter.web.server import ListenError  # noqa: PLC0415
 
+    if args.engine_version is not None and not args.vllm:
+        return failed("command line: --engine-version: got one without a server, expected --vllm beside it", USAGE)
     load = partial(load_settings, args.config_file, _flags(args), os.environ)
     if args.config_check:
         return _checked(load)
@@ -172,9 +168,11 @@ def _run(args: argparse.Namespace) -> int:
         sidecar = Sidecar(load, options)
         sidecar.signals.install()
         sidecar.start()
-    except (DocumentError, OSError) as error:
-        print(f"prefix-cache-exporter: {error}", file=sys.stderr)
-        return FAILED
+    except DocumentError as error:
+        return _refused(error)
+    except ListenError as error:
+        said = f"got {error.address}, {error.reason}, expected an address of this machine that is free"
+        return failed(f"web.listen_address: {said}")
     sidecar.run()
     return DONE
 
@@ -186,14 +184,34 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _checked(load: Callable[[], Config]) -> int:
-    from prefix_cache_exporter.cli import DONE, FAILED  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415
+    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # heavy, like the others
     from prefix_cache_exporter.serve.sidecar import rehearse  # noqa: PLC0415
 
     try:
         rehearse(load())
     except DocumentError as error:
-        print(error, file=sys.stderr)
-        return FAILED
+        return _refused(error)
     print("the configuration is good")
     return DONE
+
+
+def _refused(error: DocumentError) -> int:
+    """Says what is wrong with the configuration; whoever wrote flags and no file is told the flag."""
+    from prefix_cache_exporter.serve.settings import COMMAND_LINE  # noqa: PLC0415  # heavy, like the others
+
+    if error.file != COMMAND_LINE:
+        return failed(error)
+    return failed(f"{COMMAND_LINE}: {_flag_of(error.path)}: got {error.got}, expected {error.expected}", USAGE)
+
+
+def _flag_of(place: str) -> str:
+    """The flag that a place of the configuration came from, for people who wrote no file."""
+    match = re.fullmatch(r"engines\[(\d+)\](?:\.(\w+))?", place)
+    if match:
+        number = int(match[1])
+        name = "--engine-version" if match[2] == "engine_version" else "--vllm"
+        return name if number == 0 or name != "--vllm" else f"--vllm (number {number + 1})"
+    top, _, key = place.partition("[")[0].partition(".")
+    if top == "release":
+        return f"--{key.replace('_', '-')}" if key and key != "file" else "--release.file" if key else "--template"
+    return f"--{top}.{key.replace('_', '-')}" if key else place

@@ -5,6 +5,8 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from .say import DONE, FAILED, USAGE, failed, of_file, unknown_format
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
@@ -89,27 +91,32 @@ def _normalise(args: argparse.Namespace) -> int:
     from prefix_cache_exporter.usage.record import UsageRecord, as_json  # noqa: PLC0415  # slow
 
     usage_map = _map_for(args)
-    if usage_map is None:
-        return 2
+    if isinstance(usage_map, int):
+        return usage_map
     dropped: Counter[str] = Counter()
     records: list[UsageRecord] = []
+    found = 0
     try:
         for _, outcome in _outcomes(args, usage_map):
             if not isinstance(outcome, UsageRecord):
                 dropped[_kind(outcome)] += 1
-            elif args.json:
+                continue
+            found += 1
+            if args.json:
                 print(json.dumps(as_json(outcome), ensure_ascii=False))
             else:
                 records.append(outcome)
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:
-        return _failed(f"{args.file}: {_said(error)}")
+        return failed(_said(args.file, error))
     if not args.json:
         _table(records)
     for reason, count in sorted(dropped.items()):
         print(f"{count} {reason}", file=sys.stderr)
-    return 0
+    if dropped and not found:
+        print(_no_record(args.file, usage_map), file=sys.stderr)
+    return DONE
 
 
 def _formats(args: argparse.Namespace) -> int:
@@ -118,7 +125,7 @@ def _formats(args: argparse.Namespace) -> int:
     try:
         book = MapBook(args.maps)
     except ValueError as error:
-        return _failed(str(error))
+        return failed(error)
     width = max(map(len, book.formats))
     for name in book.formats:
         usage_map = book.get(name)
@@ -128,11 +135,15 @@ def _formats(args: argparse.Namespace) -> int:
         else:
             also = f" (also {', '.join(usage_map.aliases)})" if usage_map.aliases else ""
             print(f"{name:{width}}  {usage_map.title}{also}")
-    return 0
+    return DONE
 
 
-def _said(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+def _no_record(file: str, usage_map: UsageMap) -> str:
+    return f"{file}: no record in it; is its format {usage_map.format}?"
+
+
+def _said(file: str, error: Exception) -> str:
+    return of_file(file, error) if isinstance(error, OSError) else f"{file}: {error}"
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -142,8 +153,8 @@ def _check(args: argparse.Namespace) -> int:
         args.maps.append(args.format)
         args.format = None
     usage_map = _map_for(args)
-    if usage_map is None:
-        return 2
+    if isinstance(usage_map, int):
+        return usage_map
     seen: Counter[str] = Counter()
     wrong = 0
     try:
@@ -156,11 +167,11 @@ def _check(args: argparse.Namespace) -> int:
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:
-        return _failed(f"{args.file}: {_said(error)}")
+        return failed(_said(args.file, error))
     print(f"{args.file}: " + (", ".join(f"{count} {what}" for what, count in sorted(seen.items())) or "no lines"))
     if not _records(seen):
-        print(f"{args.file}: no record in it; is its format {usage_map.format}?", file=sys.stderr)
-    return 1 if wrong or not _records(seen) else 0
+        print(_no_record(args.file, usage_map), file=sys.stderr)
+    return FAILED if wrong or not _records(seen) else DONE
 
 
 def _kind(outcome: Outcome) -> str:
@@ -209,21 +220,18 @@ def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[tuple[s
     yield from zip(still, merger.settle(0.0, everything=True), strict=True)
 
 
-def _map_for(args: argparse.Namespace) -> UsageMap | None:
-    from prefix_cache_exporter.usage.maps.book import MapBook  # noqa: PLC0415  # slow
+def _map_for(args: argparse.Namespace) -> UsageMap | int:
+    """The map that the arguments name; an exit code where there is none, which is said."""
+    from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError  # noqa: PLC0415  # slow
     from prefix_cache_exporter.usage.maps.files import read_map  # noqa: PLC0415  # slow
 
     try:
         name = args.format or read_map(args.maps[-1])["format"]
         return MapBook(args.maps).get(name)
+    except UnknownFormatError as error:
+        return failed(f"command line: format: {unknown_format(error)}", USAGE)
     except ValueError as error:
-        _failed(str(error))
-        return None
-
-
-def _failed(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
-    return 1
+        return failed(error)
 
 
 def _table(records: Iterable[UsageRecord]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from prefix_cache_exporter.documents import DocumentError, place, shown
+from prefix_cache_exporter.usage.paths import EVERY, PathError, parse_path
 from prefix_cache_exporter.web.address import AddressError, parse_address
 
 if TYPE_CHECKING:
@@ -125,6 +126,18 @@ def _usage(source: Mapping[str, Any], at: str) -> Iterator[_Finding]:
         yield f"{at}.namespaces", "buckets without a key", "key_file beside buckets"
     if spaces.get("key_file") and not spaces.get("buckets"):
         yield f"{at}.namespaces", "a key without buckets", "buckets beside key_file"
+    for name, path in (source.get("fields") or {}).items():
+        yield from _path(path, f"{at}.fields.{name}")
     bands = source.get("ttft_bands") or []
     if bands != sorted(bands):
         yield f"{at}.ttft_bands", shown(bands), "rising edges"
+
+
+def _path(text: str, at: str) -> Iterator[_Finding]:
+    try:
+        every = EVERY in parse_path(text).steps
+    except PathError as error:
+        yield at, shown(text), f".key, [0] or ['key'] from character {error.position + 1} on"
+    else:
+        if every:
+            yield at, shown(text), "a path to one value, without [*]"

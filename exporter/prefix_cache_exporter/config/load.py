@@ -51,7 +51,7 @@ def build_config(data: Any, file: str, folder: Path) -> Config:
     config = msgspec.convert(_without_nulls(data), Config, dec_hook=from_folder)
     limits = replace(config.limits, labels=MappingProxyType({**DEFAULT_LIMITS, **config.limits.labels}))
     usage = tuple(_located(source, folder) for source in config.usage)
-    return replace(config, limits=limits, usage=usage)
+    return replace(config, limits=limits, usage=usage, origin=file)
 
 
 def _without_nulls(data: Any) -> Any:

@@ -172,7 +172,11 @@ class InventorySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The whole configuration; everything has a default."""
+    """The whole configuration; everything has a default.
+
+    Attributes:
+        origin: what an error names as the file; no part of what is configured.
+    """
 
     web: WebSettings = WebSettings()
     state: StateSettings = StateSettings()
@@ -184,3 +188,4 @@ class Config:
     maps: MapSettings = MapSettings()
     prices: PriceSettings = PriceSettings()
     inventory: InventorySettings = InventorySettings()
+    origin: str = field(default="configuration", compare=False)

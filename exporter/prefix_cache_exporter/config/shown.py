@@ -19,7 +19,9 @@ def masked(config: Config) -> str:
 
     Secrets stand in files and are never read here; a credential that slipped into an address is masked.
     """
-    return yaml.safe_dump(_plain(config), sort_keys=False, allow_unicode=True)
+    shown = _plain(config)
+    del shown["origin"]
+    return yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
 
 
 def _plain(value: Any) -> Any:

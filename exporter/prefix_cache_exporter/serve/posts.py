@@ -37,7 +37,7 @@ def posts(
         DocumentError: where what the configuration names cannot be used.
     """
     for place, folder in enumerate(config.maps.folders):
-        check_map_folder(folder, "configuration", f"maps.folders[{place}]")
+        check_map_folder(folder, config.origin, f"maps.folders[{place}]")
     found = engine_posts(config, recorder, board, on_error)
     if config.usage:
         # A third of the program: a sidecar without usage logs starts faster and stays smaller without it.
@@ -62,21 +62,21 @@ def engine_posts(
     files.changed(files_of(config, None))
     found: dict[Place, Post] = {}
     for place, source in enumerate(config.engines):
-        _check(source, maps, f"engines[{place}]")
+        _check(source, maps, config.origin, f"engines[{place}]")
         spec = source.release or config.release
         hire = partial(_engine, source, recorder, SourceReleases(source.name, "engine", spec, board), maps, on_error)
         found[Place("engine", source.name)] = Post((source, spec, files.seen), hire)
     return found
 
 
-def _check(source: EngineSource, maps: MapSet, at: str) -> None:
+def _check(source: EngineSource, maps: MapSet, file: str, at: str) -> None:
     newest = maps.resolve(maps.files[-1])
     styles = ("auto", *(style.name for style in newest.styles)) if newest else ()
     if source.name_style not in styles:
-        raise DocumentError("configuration", f"{at}.name_style", source.name_style, f"one of {', '.join(styles)}")
+        raise DocumentError(file, f"{at}.name_style", source.name_style, f"one of {', '.join(styles)}")
     if source.engine_version is not None and maps.resolve(source.engine_version) is None:
         expected = f"a version that a map describes, {maps.files[0]} or newer"
-        raise DocumentError("configuration", f"{at}.engine_version", source.engine_version, expected)
+        raise DocumentError(file, f"{at}.engine_version", source.engine_version, expected)
 
 
 def _engine(

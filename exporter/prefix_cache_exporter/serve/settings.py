@@ -58,10 +58,11 @@ def engines_of(addresses: Sequence[str], engine_version: str | None) -> list[dic
     One that is alone and has no name is called vllm; several are called after their host and port.
     """
     rows = []
-    for text in addresses:
+    for number, text in enumerate(addresses, start=1):
         match = _NAMED.fullmatch(text)
         url = match[2] if match else text
-        name = match[1] if match else "vllm" if len(addresses) == 1 else urlsplit(url).netloc.rpartition("@")[2]
+        place = urlsplit(url).netloc.rpartition("@")[2] or f"vllm-{number}"
+        name = match[1] if match else "vllm" if len(addresses) == 1 else place
         rows.append({"name": name, "url": url, "engine_version": engine_version})
     return rows
 

@@ -165,6 +165,11 @@ class Sidecar:
                 self.recorder.set_gauge(_HEALTH["config_last_reload_successful"], {}, 0)
                 _log.error("configuration not taken, the old one stays in force: %s", error)
                 return str(error)
+            except Exception:  # noqa: BLE001  # ours: it must be seen, and not end the thread without a word
+                self.recorder.set_gauge(_HEALTH["config_last_reload_successful"], {}, 0)
+                self.count_error("reload")
+                _log.exception("configuration not taken whole")
+                return "an error of the exporter itself; its log has it"
             if (config.state.path, config.limits, config.web) != (
                 self._config.state.path,
                 self._config.limits,
@@ -180,12 +185,19 @@ class Sidecar:
     # The process's life.
 
     def start(self) -> None:
-        """Begins to work and to answer.
+        """Begins to work and to answer. What keeps it from that leaves nothing running: no port, no thread.
 
         Raises:
             DocumentError: where what the configuration names cannot be used.
-            OSError: where an address cannot be listened on.
+            ListenError: where an address cannot be listened on.
         """
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
         _log.info("starting", extra=fields(version=__version__, revision=self._options.revision))
         build = {
             "version": __version__,

@@ -33,6 +33,20 @@ _LARGEST_BODY = 64 * 1024
 _OPEN = WebConfig()
 
 
+class ListenError(OSError):
+    """An address that the system does not let us listen on.
+
+    Attributes:
+        number: which of the addresses, from 0 on.
+        address: where it was to be.
+        reason: what the system says.
+    """
+
+    def __init__(self, number: int, address: Address, reason: str) -> None:
+        self.number, self.address, self.reason = number, address, reason
+        super().__init__(f"{address}: {reason}")
+
+
 class WebServer:
     """The exporter's HTTP servers, one per address, over one application.
 
@@ -65,14 +79,14 @@ class WebServer:
         """Listens on every address.
 
         Raises:
-            OSError: where an address cannot be listened on; none is, then.
+            ListenError: where an address cannot be listened on; none is, then.
         """
-        try:
-            for server in self._servers:
+        for number, server in enumerate(self._servers):
+            try:
                 server.prepare()
-        except OSError:
-            self.stop()
-            raise
+            except OSError as error:
+                self.stop()
+                raise ListenError(number, server.address, server.refusal or str(error)) from error
         for server in self._servers:
             thread = threading.Thread(target=server.serve, name=f"web {server.bind_addr}", daemon=True)
             thread.start()
@@ -112,6 +126,7 @@ class _Server(Server):
             server_name="prefix-cache-exporter",
         )
         self.ssl_adapter = adapter
+        self.address, self.refusal = address, ""
         self._greeted: WeakSet[HTTPConnection] = WeakSet()
 
     def process_conn(self, conn: HTTPConnection) -> None:
@@ -126,13 +141,15 @@ class _Server(Server):
             self._greeted.add(conn)
             self.put_conn(conn)
 
-    @staticmethod
-    def bind_socket(socket_: socket.socket, bind_addr: tuple[str, int]) -> socket.socket:
-        """Binds; cheroot would leave the socket open where it cannot."""
+    def bind_socket(  # type: ignore[override]  # static in cheroot, which asks the server for it
+        self, socket_: socket.socket, bind_addr: tuple[str, int]
+    ) -> socket.socket:
+        """Binds; cheroot would leave the socket open where it cannot, and put its own words around the reason."""
         try:
             socket_.bind(bind_addr)
-        except OSError:
+        except OSError as error:
             socket_.close()
+            self.refusal = (error.strerror or "an error").lower()
             raise
         return socket_
 
