@@ -1,7 +1,8 @@
 """How many different leading fingerprints came lately: a bounded sketch over a sliding window.
 
-HyperLogLog (Flajolet et al. 2007) with 2,048 registers: the standard error is 1.04/√2048 = 2.3 %. Up to 256
-fingerprints per slot of the window are held exactly. The libraries that are well kept for this need NumPy, which is
+HyperLogLog (Flajolet et al. 2007) with 2,048 registers and Ertl's estimator (2017, https://arxiv.org/abs/1702.01284),
+which holds the standard error of 1.04/√2048 = 2.3 % at every count; the first paper's is off by 3.8 % around 5,000, where
+it changes its formula. Up to 256 fingerprints per slot of the window are held exactly. The libraries that are well kept for this need NumPy, which is
 larger than the rest of the exporter together.
 """
 
@@ -20,7 +21,7 @@ STANDARD_ERROR = 1.04 / math.sqrt(REGISTERS)
 _EXACT = 256
 _SLOTS = 6
 """The window moves in steps of a sixth of itself: what is shown covers the last window and up to one step more."""
-_ALPHA = 0.7213 / (1 + 1.079 / REGISTERS)
+_ALPHA = 1 / (2 * math.log(2))
 _REST_BITS = 64 - _BITS
 
 
@@ -61,11 +62,12 @@ class Distinct:
         if self._few is not None:
             return len(self._few)
         registers = self._registers or bytearray(REGISTERS)
-        estimate = _ALPHA * REGISTERS**2 / sum(2.0**-rank for rank in registers)
-        empty = registers.count(0)
-        if estimate <= 2.5 * REGISTERS and empty:
-            return REGISTERS * math.log(REGISTERS / empty)  # linear counting is better where many are empty
-        return estimate
+        counts = [registers.count(rank) for rank in range(_REST_BITS + 2)]
+        total = REGISTERS * _tau(1 - counts[-1] / REGISTERS)
+        for count in reversed(counts[1:-1]):
+            total = (total + count) / 2
+        total += REGISTERS * _sigma(counts[0] / REGISTERS)
+        return _ALPHA * REGISTERS**2 / total if total else math.inf
 
     def _place(self, value: int) -> None:
         if self._registers is None:
@@ -73,6 +75,32 @@ class Distinct:
         register, rest = value >> _REST_BITS, value & ((1 << _REST_BITS) - 1)
         rank = _REST_BITS - rest.bit_length() + 1
         self._registers[register] = max(self._registers[register], rank)
+
+
+def _sigma(share: float) -> float:
+    """What empty registers add: x + Σ x^(2^k) 2^(k-1), infinite where all are empty."""
+    if share == 1:
+        return math.inf
+    found, weight, before = share, 1.0, -1.0
+    while found != before:
+        share *= share
+        before = found
+        found += share * weight
+        weight *= 2
+    return found
+
+
+def _tau(share: float) -> float:
+    """What registers at their limit take away; nothing where there are none."""
+    if share in (0, 1):
+        return 0.0
+    found, weight, before = 1 - share, 1.0, -1.0
+    while found != before:
+        share = math.sqrt(share)
+        before = found
+        weight /= 2
+        found -= (1 - share) ** 2 * weight
+    return found / 3
 
 
 class _Slot:
