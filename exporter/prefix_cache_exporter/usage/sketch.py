@@ -1,9 +1,9 @@
 """How many different leading fingerprints came lately: a bounded sketch over a sliding window.
 
 HyperLogLog (Flajolet et al. 2007) with 2,048 registers and Ertl's estimator (2017, https://arxiv.org/abs/1702.01284),
-which holds the standard error of 1.04/√2048 = 2.3 % at every count; the first paper's is off by 3.8 % around 5,000, where
-it changes its formula. Up to 256 fingerprints per slot of the window are held exactly. The libraries that are well kept for this need NumPy, which is
-larger than the rest of the exporter together.
+which holds the standard error of 1.04/√2048 = 2.3 % at every count; the first paper's is off by 3.8 % around 5,000,
+where it changes its formula. Up to 256 fingerprints per slot of the window are held exactly. The libraries that are
+well kept for this need NumPy, which is larger than the rest of the exporter together.
 """
 
 from __future__ import annotations
