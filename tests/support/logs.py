@@ -80,3 +80,8 @@ def record(number: int | str, tokens: int = 10) -> str:
         f'{{"id": "L{number}", "usage": {{"prompt_tokens": {tokens}, "completion_tokens": 1, '
         f'"total_tokens": {tokens + 1}, "prompt_tokens_details": {{"cached_tokens": 0}}}}}}\n'
     )
+
+
+def ids(lines: list[str]) -> list[str]:
+    """The ids of such lines."""
+    return [line.split('"')[3] for line in lines]

@@ -8,11 +8,7 @@ import pytest
 
 from prefix_cache_exporter.usage import follow, positions
 from prefix_cache_exporter.usage.following import known, opened
-from support.logs import Logs, record
-
-
-def ids(lines: list[str]) -> list[str]:
-    return [line.split('"')[3] for line in lines]
+from support.logs import Logs, ids, record
 
 
 def test_reads_what_is_there_and_what_is_added(tmp_path):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -49,6 +49,18 @@ class Match:
     path: str
     file: File
     stamp: tuple[int, int]
+
+
+class Name(NamedTuple):
+    """What stays of a log's name when it is rotated and packed, as hashes.
+
+    Attributes:
+        family: of the name that a pattern matched, which may be a link's.
+        place: of the real folder and the real name.
+    """
+
+    family: bytes
+    place: bytes
 
 
 @dataclass(slots=True)
@@ -126,6 +138,16 @@ def family(path: str) -> bytes:
 def place(path: str) -> bytes:
     """A hash of a real path's folder and family."""
     return _hash(f"{os.path.dirname(path)}\0{_plain_name(path)}")  # noqa: PTH120  # text in, text out
+
+
+def name(path: str, real: str | None = None) -> Name:
+    """What stays of a log's name.
+
+    Args:
+        path: where it was found.
+        real: the same behind symbolic links, where there can be any.
+    """
+    return Name(family(path), place(path if real is None else real))
 
 
 def _plain_name(path: str) -> str:

@@ -13,6 +13,8 @@ import msgspec
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from .files import Name
+
     class Readable(Protocol):
         """Anything whose bytes can be looked at again."""
 
@@ -43,10 +45,10 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
         tail: hash of the bytes just before the offset.
         mode: how the log is cut into records.
         rewind: where the oldest CRI line begins that waits for its other parts; the offset where none waits.
-        family: hash of the log's name without rotation suffixes.
+        family: hash of the log's name without rotation suffixes; where a link was matched, of the link's.
         finished: whether the log was rotated away, or is an archive, and was read to its end.
         stamp: size and modification time of the file when it was finished; while both stay it is not opened again.
-        place: hash of the folder and the family.
+        place: hash of the real folder and the real name without rotation suffixes.
     """
 
     device: int
@@ -66,6 +68,13 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     def file(self) -> tuple[int, int]:
         """Device and inode."""
         return self.device, self.inode
+
+    def akin(self, name: Name) -> bool:
+        """Whether a file bears this log's name or one that rotation made of it.
+
+        What lies behind a link is rotated under its own name, as kubelet does with /var/log/containers.
+        """
+        return name.family == self.family or name.place == self.place
 
     def begins(self, content: Readable) -> bool:
         """Whether a log begins as this one did."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.usage import files, judge
@@ -43,10 +44,7 @@ class Adopter:
         try:
             content = self._opener.open(match)
         except UnreadableError as error:
-            if key is None or known is None or known.mode != REFUSED:
-                self._refuse(match, error.reason)
-            else:
-                tracker.aside.put(match.file, key, match.stamp)
+            self._set_unreadable_aside(match, error.reason, key)
             return
         if content is None:
             return
@@ -99,5 +97,29 @@ class Adopter:
         key = self._beginnings.log(match) if found is None else found.key
         tracker.follow(key, content, match.file, None if beside else match.path)
 
+    def _set_unreadable_aside(self, match: Match, reason: str, key: int | None) -> None:
+        """Counts a file that cannot be read as lost, unless it was before, or was read before it was packed."""
+        if key is None or self._tracker.known[key].mode != REFUSED:
+            key = self._packed(match)
+        if key is None:
+            self._refuse(match, reason)
+        else:
+            self._tracker.aside.put(match.file, key, match.stamp)
+
+    def _packed(self, match: Match) -> int | None:
+        """The log that an archive was made of; xz, zstd, bzip2 and logrotate give it the time of the last line."""
+        name = files.name(match.path, os.path.realpath(match.path))
+        for key, position in self._tracker.known.newest_first():
+            one = self._tracker.opened.get(key)
+            stamp = position.stamp if one is None else one.log.content.stamp()
+            if position.mode != REFUSED and position.akin(name) and _second(stamp) == _second(match.stamp):
+                return key
+        return None
+
     def _refuse(self, match: Match, reason: str) -> None:
         self._tracker.refuse(self._beginnings.log(match), reason, match)
+
+
+def _second(stamp: tuple[int, int]) -> int:
+    """The time of a stamp, as exact as every packing program keeps it."""
+    return stamp[1] // 1_000_000_000

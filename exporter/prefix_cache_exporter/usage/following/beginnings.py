@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,8 @@ class Beginnings:
     def log(self, match: Match) -> int:
         """A number for a log that begins in a file."""
         known = self._tracker.known
-        place = files.place(os.path.realpath(match.path))
-        key = known.add(Position(*match.file, family=files.family(match.path), place=place))
+        family, place = files.name(match.path, os.path.realpath(match.path))
+        key = known.add(Position(*match.file, family=family, place=place))
         if place not in known.places:
             known.places.add(place)
             for beside in files.siblings((files.folder_of(match.path),), {place})[0]:
@@ -52,19 +53,15 @@ class Beginnings:
 
     def _pass_over(self, match: Match) -> None:
         """Remembers a rotated file from before the first look, so that it is never taken for one that came after."""
-        try:
+        family, place = files.name(match.path)
+        position = Position(*match.file, family=family, place=place, mode=REFUSED)
+        # One that cannot be read is told by its stamp alone.
+        with contextlib.suppress(UnreadableError):
             content = self._opener.open(match)
-        except UnreadableError:
-            return
-        if content is None:
-            return
-        try:
-            size = content.extent(match.stamp[0]) if content.rewritable else min(positions.HEAD, match.stamp[0])
-            blank = Position(*match.file, family=files.family(match.path), place=files.place(match.path))
-            position = positions.moved(blank, content, size, REFUSED, 0)
-        except UnreadableError:
-            return
-        finally:
-            content.close()
+            if content is None:
+                return
+            with contextlib.closing(content):
+                size = content.extent(match.stamp[0]) if content.rewritable else min(positions.HEAD, match.stamp[0])
+                position = positions.moved(position, content, size, REFUSED, 0)
         key = self._tracker.known.add(replace(position, finished=True, stamp=match.stamp))
         self._tracker.aside.put(match.file, key, match.stamp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,15 +47,15 @@ def recognise(match: Match, content: Content, known: Known, opened: Opened, *, b
         opened: those that are being read.
         beside: no pattern matches the file, but it bears a rotated name of a log.
     """
-    family = files.family(match.path)
+    name = files.name(match.path, os.path.realpath(match.path))
     for key, position in known.newest_first():
         if position.mode == REFUSED:
-            if beside and position.head_length and position.family == family and judge.fits(position, content):
+            if beside and position.head_length and position.akin(name) and judge.fits(position, content):
                 return Copy(key)
             continue
         if position.file == match.file and key not in opened and judge.fits(position, content):
             return Same(key)
-        if position.family != family:
+        if not position.akin(name):
             continue
         one = opened.get(key)
         if one is not None:

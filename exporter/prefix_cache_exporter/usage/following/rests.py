@@ -43,7 +43,7 @@ class Rests:
         for match in candidates:
             # Its own file under any name, if something of it is known by content: inodes are used again.
             own = match.file == position.file
-            akin = files.family(match.path) == position.family
+            akin = position.akin(files.name(match.path))
             if not ((own and (akin or position.offset)) or (akin and position.tells())):
                 continue
             if self._tracker.opened.reads(match.file):
