@@ -98,7 +98,8 @@ def _report(args: argparse.Namespace) -> int:
     from prefix_cache_exporter.report.progress import Progress  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.eligible import Eligibility  # noqa: PLC0415  # when run
 
-    by = [name for name in args.by.split(",") if name]
+    _check_numbers(args)
+    by = [name.strip() for name in args.by.split(",") if name.strip()]
     unknown = next((name for name in by if name not in document.DIMENSIONS), None)
     if unknown is not None:
         raise _UsageError(f"--by: got {unknown}, expected some of {', '.join(document.DIMENSIONS)}")
@@ -132,6 +133,14 @@ def _report(args: argparse.Namespace) -> int:
     sys.stdout.write(write[args.output](made))
     differs = billed is not None and bool(made["reconciliation"]["differences"])
     return 1 if differs or made["unreadable_files"] else 0
+
+
+def _check_numbers(args: argparse.Namespace) -> None:
+    for option, value in (("--block-size", args.block_size), ("--groups", args.groups)):
+        if value is not None and value < 1:
+            raise _UsageError(f"{option}: got {value}, expected at least 1")
+    if not 0 <= args.tolerance < 1:
+        raise _UsageError(f"--tolerance: got {args.tolerance:g}, expected a share from 0 to below 1")
 
 
 def _source(args: argparse.Namespace) -> tuple[Config, UsageSource]:
@@ -230,6 +239,8 @@ def _paths(given: list[str]) -> list[str]:
     """Files as given; a pattern that the shell left alone stands for what it matches."""
     paths = []
     for text in given:
+        if Path(text).is_dir():
+            raise IsADirectoryError(21, "Is a directory", text)
         if text != "-" and not Path(text).exists() and glob.has_magic(text):
             found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207  # absolute and relative alike
             if not found:
