@@ -9,6 +9,8 @@ import pytest
 
 from prefix_cache_exporter import cli, measures
 from prefix_cache_exporter.config import DEFAULT_PORT
+from prefix_cache_exporter.usage.inventory import load_inventory
+from prefix_cache_exporter.usage.prices.book import PriceBook
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -72,3 +74,16 @@ def test_every_reason_of_a_failed_poll_is_in_the_troubleshooting_table():
     table = (ROOT / "docs" / "TROUBLESHOOTING.md").read_text("utf-8")
     assert "refused" in reasons
     assert [reason for reason in sorted(reasons) if f"`{reason}`" not in table] == []
+
+
+def test_the_price_book_and_the_inventory_of_the_page_about_money_can_be_used(tmp_path):
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "MONEY.md").read_text("utf-8"), re.DOTALL)
+    for name, block in zip(("prices.yaml", "inventory.yaml"), blocks, strict=True):
+        (tmp_path / name).write_text(block)
+    rates = PriceBook.load([tmp_path / "prices.yaml"]).rates(
+        "openai", "gpt-6-sol", 300_000, time=1798761600.0, service_tier="priority"
+    )
+    assert (rates.currency, rates.input, rates.read) == ("EUR", 7_200_000 * 10**6, 720_000 * 10**6)
+    inventory = load_inventory(tmp_path / "inventory.yaml")
+    assert inventory.tokens("support-chat", "r42", "claude-opus-5") == 612 + 1525
+    assert inventory.tokens("support-chat", "1.10", None) == 612
