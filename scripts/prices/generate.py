@@ -42,8 +42,10 @@ ONLY_CACHED = {"openrouter", "together", "fireworks", "bedrock"}
 NOT_TEXT = re.compile(
     r"audio|realtime|transcribe|tts|image|embed|live|sonic|voxtral|whisper|:free|rerank|ocr|banana|omni|search"
 )
-WRITE_TTL = {"openai": "30m", "azure": "30m"}
+WRITE_TTL = {"openai": ("30m",), "azure": ("30m",)}
 """The time to live of the package's plain write price; elsewhere it is five minutes."""
+RESOLD = re.compile(r"(^|[./])openai[./]")
+"""OpenAI's models at others, who may call the same write by OpenAI's time to live or by their own."""
 KEYS = {"input_mtok": "input", "output_mtok": "output", "cache_read_mtok": "read", "cache_write_mtok": "write",
         "cache_write_1h_mtok": "1h"}  # fmt: skip
 
@@ -124,7 +126,7 @@ def _model(
     batch: Mapping[str, Any] | None,
     stacked: Iterable[Mapping[str, Any]],
 ) -> Iterator[str]:
-    ttl = WRITE_TTL.get(book, "5m")
+    ttl = write_ttls(book, model.id)
     periods = model.prices if isinstance(model.prices, list) else [genai.ConditionalPrice(prices=model.prices)]
     rates = [_rates(period.prices, ttl) for period in periods]
     if NOT_TEXT.search(model.id) or not all("input" in rate and "output" in rate for rate in rates):
@@ -175,6 +177,11 @@ def _filled(rate: dict[str, Any], gap: Mapping[str, Any]) -> dict[str, Any]:
     return rate | {"read": gap["read"]} if "read" in gap and "read" not in rate else rate
 
 
+def write_ttls(book: str, id_: str) -> tuple[str, ...]:
+    """Which times to live the plain write price of a model is for."""
+    return WRITE_TTL.get(book) or (("5m", "30m") if RESOLD.search(id_) else ("5m",))
+
+
 def _start(constraint: object) -> str | None:
     return constraint.start_date.isoformat() if isinstance(constraint, genai.StartDateConstraint) else None
 
@@ -185,7 +192,7 @@ def _standard(periods: list[genai.ConditionalPrice], day: str) -> genai.ModelPri
     return [period for period in plain if (_start(period.constraint) or "") <= day][-1].prices
 
 
-def _rates(price: genai.ModelPrice, ttl: str) -> dict[str, Any]:
+def _rates(price: genai.ModelPrice, ttl: tuple[str, ...]) -> dict[str, Any]:
     base: dict[str, Any] = {}
     tiers: dict[int, dict[str, Any]] = {}
     for key, ours in KEYS.items():
@@ -198,17 +205,17 @@ def _rates(price: genai.ModelPrice, ttl: str) -> dict[str, Any]:
     return base | ({"above": [tiers[start] for start in sorted(tiers)]} if tiers else {})
 
 
-def _put(rates: dict[str, Any], key: str, price: Decimal, ttl: str) -> None:
+def _put(rates: dict[str, Any], key: str, price: Decimal, ttl: tuple[str, ...]) -> None:
     # Catalogues that are computed carry thirds; no bill shows a difference in the thirteenth place.
     price = round(price, 12)
     if key in {"write", "1h"}:
-        rates.setdefault("write", {})[ttl if key == "write" else "1h"] = price
+        rates.setdefault("write", {}).update(dict.fromkeys(ttl if key == "write" else ("1h",), price))
     else:
         rates[key] = price
 
 
 def _modes(
-    model: genai.ModelInfo, periods: list[genai.ConditionalPrice], ttl: str, batch: Mapping[str, Any] | None
+    model: genai.ModelInfo, periods: list[genai.ConditionalPrice], ttl: tuple[str, ...], batch: Mapping[str, Any] | None
 ) -> Iterator[dict[str, Any]]:
     """What service tiers and batches change.
 

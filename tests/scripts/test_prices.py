@@ -119,7 +119,7 @@ def _priced(ours, provider, model, name, request):
     write = total // 4 if price.cache_write_mtok is not None else 0
     record = UsageRecord(
         None, "test", ours, name, day.timestamp(), "success", "ok", (), total, read, write,
-        {generate.WRITE_TTL.get(ours, "5m"): write} if write else {}, total - read - write, 77,
+        {generate.write_ttls(ours, model.id)[-1]: write} if write else {}, total - read - write, 77,
         service_tier=context and (context.get("service_tier") or context.get("speed")),
         batch=bool(context and "processing" in context),
     )  # fmt: skip

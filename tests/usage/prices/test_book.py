@@ -200,6 +200,15 @@ def test_cached_input_of_batches_keeps_its_price_where_the_batch_table_names_non
     assert (cost.read, cost.uncached, cost.output) == (50 * MILLIONTH, 100 * MILLIONTH, 400 * MILLIONTH)
 
 
+@pytest.mark.parametrize("ttl", ["5m", "30m", "unknown"])
+def test_a_write_of_openais_models_elsewhere_costs_the_same_under_either_name(shipped, ttl):
+    one = record(
+        provider="bedrock", model="global.openai.gpt-6-sol", time=NOW, total=1000, read=0, write=1000,
+        cache_write_by_ttl={ttl: 1000}, output=0,
+    )  # fmt: skip
+    assert shipped.cost(one).write == 2500 * MILLIONTH
+
+
 @pytest.mark.parametrize(
     ("provider", "model", "rates"),
     [
