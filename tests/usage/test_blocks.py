@@ -25,7 +25,7 @@ from prefix_cache_exporter.usage.prices.money import record_of
 from prefix_cache_exporter.usage.recent import Recent
 from prefix_cache_exporter.usage.record import Duplicate, UsageRecord
 from prefix_cache_exporter.usage.sums import EVERYTHING
-from prefix_cache_exporter.usage.tally import Tally
+from prefix_cache_exporter.usage.tally import Tally, TokenSums
 
 FIELDS = {"template": "$.metadata.template", "task": "$.task"}
 
@@ -167,7 +167,9 @@ def counted(format_, lines, inventory, *, now, summing):
                 counting.count(record, tally, now)
     for sums in blocks.sums():
         count_sums(counting, sums, tally, now)
-    rows = {labels: [number or 0 for number in sums] for labels, sums in tally.rows.items()}
+    rows = {
+        labels: {name: getattr(sums, name) or 0 for name in TokenSums.__slots__} for labels, sums in tally.rows.items()
+    }
     return rows, tally.more, tally.events, tally.seconds
 
 

@@ -7,22 +7,7 @@ from typing import TYPE_CHECKING
 
 from .bands import DEFAULT_BANDS, band_names, cache_state
 from .prices.cost import Cost
-from .tally import (
-    CACHED,
-    ELIGIBLE,
-    ELIGIBLE_CACHED,
-    ELIGIBLE_REQUESTS,
-    HIT,
-    OUTPUT,
-    PROMPT,
-    REPORTED,
-    REQUESTS,
-    UNCACHED,
-    UNREPORTED,
-    UNREPORTED_PROMPT,
-    Labels,
-    gain,
-)
+from .tally import Labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +19,7 @@ if TYPE_CHECKING:
     from .prices.cost import Unpriced
     from .record import UsageRecord
     from .sketch import Window
-    from .tally import Sums, Tally
+    from .tally import Tally, TokenSums
 
 OLDEST_SECONDS, FUTURE_SECONDS = 86_400.0, 300.0
 """A record's own time beyond these is counted as skewed; it is counted all the same, now."""
@@ -103,32 +88,19 @@ class Counting:
             extra.get("attempt", record.attempt),
         )
 
-    def _tokens(self, record: UsageRecord, labels: Labels, sums: Sums, tally: Tally) -> int | None:
+    def _tokens(self, record: UsageRecord, labels: Labels, sums: TokenSums, tally: Tally) -> int | None:
         total, read, write = record.total_input_tokens, record.cache_read_tokens, record.cache_write_tokens
-        gain(sums, REQUESTS, 1)
-        if record.output_tokens is not None:
-            gain(sums, OUTPUT, record.output_tokens)
+        sums.add_requests(1, record.output_tokens)
         if total is None or read is None:
-            # Both sides of a ratio or neither: cached tokens without a total belong to no ratio.
-            gain(sums, UNREPORTED, 1)
-            gain(sums, REPORTED, 0)
-            if total is not None:
-                gain(sums, UNREPORTED_PROMPT, total)
+            sums.add_unreported(1, total)
             return None
-        gain(sums, REPORTED, 1)
-        gain(sums, UNREPORTED, 0)
-        gain(sums, HIT, read > 0)
-        gain(sums, PROMPT, total)
-        gain(sums, CACHED, read)
-        gain(sums, UNCACHED, record.uncached_input_tokens or 0)
+        sums.add_reported(1, hits=read > 0, prompt=total, cached=read, uncached=record.uncached_input_tokens or 0)
         if write is not None:
             for ttl, amount in (record.cache_write_by_ttl or {"unknown": write}).items():
                 tally.add("written_prompt_tokens", labels, amount, ttl)
         eligible = self.eligible(record, labels)
         if eligible is not None:
-            gain(sums, ELIGIBLE, eligible)
-            gain(sums, ELIGIBLE_CACHED, min(read, eligible))
-            gain(sums, ELIGIBLE_REQUESTS, 1)
+            sums.add_eligible(1, eligible, min(read, eligible))
         return eligible
 
     def eligible(self, record: UsageRecord, labels: Labels) -> int | None:

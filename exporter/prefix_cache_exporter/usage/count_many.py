@@ -10,21 +10,6 @@ from typing import TYPE_CHECKING
 from .count import FUTURE_SECONDS, OLDEST_SECONDS
 from .prices.money import cost_rows, cost_sums, record_of, summable
 from .sums import EVERYTHING
-from .tally import (
-    CACHED,
-    ELIGIBLE,
-    ELIGIBLE_CACHED,
-    ELIGIBLE_REQUESTS,
-    HIT,
-    OUTPUT,
-    PROMPT,
-    REPORTED,
-    REQUESTS,
-    UNCACHED,
-    UNREPORTED,
-    UNREPORTED_PROMPT,
-    gain,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,19 +29,13 @@ def count_group(counting: Counting, group: Group, tally: Tally, now: float) -> N
     labels = counting.labels(sample)
     totals, reads, writes, uncached, outputs, splits, times, firsts, durations = zip(*rows, strict=True)
     sums = tally.row(labels)
-    gain(sums, REQUESTS, len(rows))
-    gain(sums, OUTPUT, sum(outputs))
+    sums.add_requests(len(rows), sum(outputs))
     if reads[0] is None:  # in all rows or in none
-        gain(sums, REPORTED, 0)
-        gain(sums, UNREPORTED, len(rows))
-        gain(sums, UNREPORTED_PROMPT, sum(totals))
+        sums.add_unreported(len(rows), sum(totals))
     else:
-        gain(sums, REPORTED, len(rows))
-        gain(sums, UNREPORTED, 0)
-        gain(sums, HIT, len(rows) - reads.count(0))
-        gain(sums, PROMPT, sum(totals))
-        gain(sums, CACHED, sum(reads))
-        gain(sums, UNCACHED, sum(uncached))
+        sums.add_reported(
+            len(rows), hits=len(rows) - reads.count(0), prompt=sum(totals), cached=sum(reads), uncached=sum(uncached)
+        )
         if writes.count(None) < len(rows):
             _written(labels, writes, splits, tally)
         if counting.eligibility is not None:
@@ -64,9 +43,7 @@ def count_group(counting: Counting, group: Group, tally: Tally, now: float) -> N
                 sample, rows, labels.template, labels.template_revision
             )
             if requests:
-                gain(sums, ELIGIBLE, tokens)
-                gain(sums, ELIGIBLE_CACHED, cached)
-                gain(sums, ELIGIBLE_REQUESTS, requests)
+                sums.add_eligible(requests, tokens, cached)
     if counting.prices is not None:
         # A record without a time of its own is priced as of now.
         dated = (
@@ -95,17 +72,11 @@ def count_sums(counting: Counting, summed: Sums, tally: Tally, now: float) -> No
     """Adds what records add up to that `label_sums` gave labels to and whose times are not skewed."""
     labels: Labels = summed.label
     sums, count = tally.row(labels), summed.requests
-    gain(sums, REQUESTS, count)
-    gain(sums, OUTPUT, summed.output)
-    gain(sums, REPORTED, count if summed.reported else 0)
-    gain(sums, UNREPORTED, 0 if summed.reported else count)
+    sums.add_requests(count, summed.output)
     if not summed.reported:
-        gain(sums, UNREPORTED_PROMPT, summed.total)
+        sums.add_unreported(count, summed.total)
     else:
-        gain(sums, HIT, summed.hits)
-        gain(sums, PROMPT, summed.total)
-        gain(sums, CACHED, summed.read)
-        gain(sums, UNCACHED, summed.uncached)
+        sums.add_reported(count, hits=summed.hits, prompt=summed.total, cached=summed.read, uncached=summed.uncached)
         for ttl, amount in summed.written.items():
             tally.add("written_prompt_tokens", labels, amount, ttl)
     if counting.prices is not None:

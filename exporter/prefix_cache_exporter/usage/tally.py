@@ -33,37 +33,66 @@ class Labels(NamedTuple):
 
 
 _LABEL_NAMES = Labels._fields
-_NUMBERS = (
-    "requests",
-    "reported_requests",
-    "unreported_requests",
-    "hit_requests",
-    "prompt_tokens",
-    "unreported_prompt_tokens",
-    "cached_prompt_tokens",
-    "uncached_prompt_tokens",
-    "output_tokens",
-    "eligible_tokens",
-    "eligible_cached_tokens",
-    "eligible_requests",
-)
-_FAMILIES = tuple(USAGE[name] for name in _NUMBERS)
-(
-    REQUESTS,
-    REPORTED,
-    UNREPORTED,
-    HIT,
-    PROMPT,
-    UNREPORTED_PROMPT,
-    CACHED,
-    UNCACHED,
-    OUTPUT,
-    ELIGIBLE,
-    ELIGIBLE_CACHED,
-    ELIGIBLE_REQUESTS,
-) = range(len(_NUMBERS))
-Sums = list[int | None]
-"""What a label set gained, in the order of the constants above; None where nothing said a number."""
+
+
+class TokenSums:
+    """What the records of one label set add up to, by family; None where nothing said a number."""
+
+    __slots__ = (
+        "cached_prompt_tokens",
+        "eligible_cached_tokens",
+        "eligible_requests",
+        "eligible_tokens",
+        "hit_requests",
+        "output_tokens",
+        "prompt_tokens",
+        "reported_requests",
+        "requests",
+        "uncached_prompt_tokens",
+        "unreported_prompt_tokens",
+        "unreported_requests",
+    )
+
+    def __init__(self) -> None:
+        for name in self.__slots__:
+            setattr(self, name, None)
+
+    def add_requests(self, requests: int, output: int | None) -> None:
+        """Adds requests, and their output where it is known."""
+        self._add("requests", requests)
+        if output is not None:
+            self._add("output_tokens", output)
+
+    def add_reported(self, requests: int, *, hits: int, prompt: int, cached: int, uncached: int) -> None:
+        """Adds the input of requests whose cached tokens are known."""
+        self._add("reported_requests", requests)
+        self._add("unreported_requests", 0)
+        self._add("hit_requests", hits)
+        self._add("prompt_tokens", prompt)
+        self._add("cached_prompt_tokens", cached)
+        self._add("uncached_prompt_tokens", uncached)
+
+    def add_unreported(self, requests: int, prompt: int | None) -> None:
+        """Adds requests whose cached tokens or total are not known.
+
+        Both sides of a ratio or neither: cached tokens without a total belong to no ratio.
+        """
+        self._add("reported_requests", 0)
+        self._add("unreported_requests", requests)
+        if prompt is not None:
+            self._add("unreported_prompt_tokens", prompt)
+
+    def add_eligible(self, requests: int, tokens: int, cached: int) -> None:
+        """Adds the eligible prefixes of requests where they are known, and what of them was cached."""
+        self._add("eligible_requests", requests)
+        self._add("eligible_tokens", tokens)
+        self._add("eligible_cached_tokens", cached)
+
+    def _add(self, name: str, amount: int) -> None:
+        setattr(self, name, (getattr(self, name) or 0) + amount)
+
+
+_FAMILIES = tuple((name, USAGE[name]) for name in TokenSums.__slots__)
 
 
 class Tally:
@@ -71,16 +100,16 @@ class Tally:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self.rows: dict[Labels, Sums] = {}
+        self.rows: dict[Labels, TokenSums] = {}
         self.more: dict[tuple[str, Labels, tuple[str, ...]], int] = {}
         self.seconds: dict[tuple[str, Labels, str, str], list[float]] = {}
         self.events: dict[tuple[str, str], int] = {}
 
-    def row(self, labels: Labels) -> Sums:
+    def row(self, labels: Labels) -> TokenSums:
         """The sums of one label set."""
         found = self.rows.get(labels)
         if found is None:
-            found = self.rows[labels] = [None] * len(_NUMBERS)
+            found = self.rows[labels] = TokenSums()
         return found
 
     def add(self, family: str, labels: Labels, amount: int, *values: str) -> None:
@@ -107,7 +136,8 @@ class Tally:
         """Hands the sums over."""
         for labels, sums in self.rows.items():
             pairs = self._pairs(labels)
-            for family, amount in zip(_FAMILIES, sums, strict=True):
+            for name, family in _FAMILIES:
+                amount = getattr(sums, name)
                 if amount is not None:
                     change.add(family, pairs, amount)
         for (name, labels, values), amount in self.more.items():
@@ -133,8 +163,3 @@ class Tally:
         for bound, count in zip((*_BOUNDS[family.id], float("inf")), accumulate(counts), strict=True):
             change.add(family, own, int(count), bound_text(bound))
         change.add(family, own, total, "sum")
-
-
-def gain(sums: Sums, place: int, amount: int) -> None:
-    """Adds to one number of a label set."""
-    sums[place] = (sums[place] or 0) + amount
