@@ -44,6 +44,13 @@ def once_warm(names: Names, ratio: Ratio) -> str:
     return f"({baseline.own_best(names, ratio)} >= {share} * {baseline.expected(names, ratio)})"
 
 
+def enough_requests(names: Names, rate: Series) -> str:
+    """A rate of requests comes to enough of them in the long window to be judged."""
+    settings = names.settings
+    floor = queries.number(settings.floors.requests)
+    return f"({rate} * {queries.number(settings.windows.long.seconds)} >= {floor})"
+
+
 def both_sides(names: Names, ratio: Ratio, what: str = "prompt tokens") -> str:
     """Numerator and denominator of a judged ratio in the short window, in words."""
     short = names.settings.windows.short

@@ -30,7 +30,7 @@ def alerts(names: Names) -> tuple[Alert, ...]:
             name=NAME,
             expr=(
                 f"({mean} < on ({', '.join(names.labels('model'))}) group_left () {pressure.block_size(names)})\n"
-                f"and ({finished} * {queries.number(long.seconds)} >= {queries.number(settings.floors.requests)})"
+                f"and {conditions.enough_requests(names, finished)}"
             ),
             labels=(*RELEASE, *settings.labels.extra),
             severity="info",

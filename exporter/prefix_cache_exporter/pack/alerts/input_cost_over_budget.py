@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.pack import queries
-from prefix_cache_exporter.pack.alerts import dashboards, text
+from prefix_cache_exporter.pack.alerts import conditions, dashboards, text
 from prefix_cache_exporter.pack.durations import Duration
 from prefix_cache_exporter.pack.model import Alert
 from prefix_cache_exporter.pack.names import RELEASE
@@ -29,10 +29,9 @@ def _alert(names: Names, templates: str, limit: float) -> Alert:
     settings = names.settings
     long, currency = settings.windows.long, f'currency="{settings.budget.currency}"'
     mean = queries.select(cost.per_request(names), currency, templates, baseline.ONE_REVISION)
-    floor = f"{cost.priced(names)} * {queries.number(long.seconds)} >= {queries.number(settings.floors.requests)}"
     return Alert(
         name=NAME,
-        expr=f"({mean} > {queries.number(limit)})\nand ({floor})",
+        expr=f"({mean} > {queries.number(limit)})\nand {conditions.enough_requests(names, cost.priced(names))}",
         labels=(*RELEASE, *settings.labels.extra, *cost.CURRENCY),
         severity="warning",
         hold=Duration.parse("30m"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.pack import queries
-from prefix_cache_exporter.pack.alerts import dashboards, text
+from prefix_cache_exporter.pack.alerts import conditions, dashboards, text
 from prefix_cache_exporter.pack.durations import Duration
 from prefix_cache_exporter.pack.model import Alert
 from prefix_cache_exporter.pack.names import RELEASE, ratio_named
@@ -24,7 +24,6 @@ def alerts(names: Names) -> tuple[Alert, ...]:
     net = names.ratio(ratio_named("usage_net_input_cost"), long)
     writes = queries.total(net.labels, queries.select(cost.components(names), 'component="write"'))
     over = f"{queries.select(net, baseline.ONE_REVISION)} > {queries.number(settings.thresholds.net_input_cost)}"
-    floor = f"{cost.priced(names)} * {queries.number(long.seconds)} >= {queries.number(settings.floors.requests)}"
 
     def amount(series: str, component: str = "") -> str:
         of = {"paid": cost.input_cost(names), "without": cost.counterfactual(names), "part": cost.components(names)}
@@ -34,7 +33,7 @@ def alerts(names: Names) -> tuple[Alert, ...]:
     return (
         Alert(
             name=NAME,
-            expr=f"({over})\nand ({writes} > 0)\nand ({floor})",
+            expr=f"({over})\nand ({writes} > 0)\nand {conditions.enough_requests(names, cost.priced(names))}",
             labels=(*RELEASE, *settings.labels.extra, *cost.CURRENCY),
             severity="warning",
             hold=Duration.parse("30m"),

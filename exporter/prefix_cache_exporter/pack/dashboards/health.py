@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.measures import ENGINE, EXPORTER, USAGE
-from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.alerts import dashboards as uids
 from prefix_cache_exporter.pack.records import exporter
 
@@ -52,16 +51,13 @@ def _quarantined(reader: Reader) -> str:
 def _up(reader: Reader) -> tuple[Cell, ...]:
     names = reader.names
     known, answering = (summed((), reader.recorded(one(names))) for one in (exporter.targets, exporter.targets_up))
-    lines = (
-        Line(queries.ratio(answering, known), "share", "ratio"),
-        Line(answering, "answer"),
-        Line(known, "of known"),
-    )
     about = (
         "Exporters that answered the last scrape divided by all that Prometheus knows (in the denominator: every "
         "target of the job; nothing is left out)."
     )
-    tile = panels.tile("Exporters that answer", lines, about, unit="count", steps=((None, "text"),))
+    answer, of_known = (answering, "answer"), (known, "of known")
+    steps = ((None, BAD), (1, GOOD))
+    tile = panels.part_tile("Exporters that answer", answer, of_known, about, unit="count", steps=steps)
     states = (
         Column("Source", label="source", width=140),
         Column("Whether page and map agree", label="state", mappings=(panels.value_map(state_words()),), wrapped=True),
@@ -71,7 +67,7 @@ def _up(reader: Reader) -> tuple[Cell, ...]:
     about_wrong = "Polls per hour whose page contradicted the map, by reason; 0 where pages are polled and agree."
     mismatches = (Line(wrong, "{{source}} {{reason}}"),)
     return (
-        Cell(panels.judged(tile, "A", ((None, BAD), (1, GOOD))), 6, 6),
+        Cell(tile, 6, 6),
         Cell(panels.table("Metric maps", states, "Whether pages and maps agree, by source."), 10, 6),
         Cell(panels.over_time("Map mismatches", mismatches, about_wrong, unit="per hour"), 8, 6),
     )

@@ -97,6 +97,29 @@ def tile(
     return _visual("stat", title, targets, about, options=options, defaults=defaults, overrides=_units(lines, unit))
 
 
+def part_tile(
+    title: str,
+    part: tuple[str, str],
+    whole: tuple[str, str],
+    about: str,
+    *,
+    unit: str,
+    steps: Sequence[tuple[float | None, str]],
+) -> Visual:
+    """How much of something there is now: the share, in colour, beside the part and the whole.
+
+    Args:
+        title: of the panel.
+        part: its query and its legend.
+        whole: its query and its legend.
+        about: what the panel shows, and what is in the denominator.
+        unit: of both, key of `UNITS`.
+        steps: thresholds of the share.
+    """
+    lines = (Line(queries.ratio(part[0], whole[0]), "share", "ratio"), Line(*part), Line(*whole))
+    return judged(tile(title, lines, about, unit=unit, steps=((None, "text"),)), "A", steps)
+
+
 def ratio_tile(ratio: Ratio, sides: Sides, steps: Sequence[tuple[float | None, str]]) -> Visual:
     """A ratio of now with its numerator and denominator beside it, the ratio in colour."""
     unit = sides_unit(ratio)

@@ -41,16 +41,13 @@ def _now(reader: Reader) -> tuple[Cell, ...]:
     every = queries.known_sum(*(summed((), reader.recorded(part)) for part in parts))
     named = queries.known_sum(*(summed((), reader.recorded(part, _NAMED)) for part in parts))
     unnamed = f"{queries.grouped(every)} - ({named} or {queries.grouped(every)} * 0)"
-    lines = (
-        Line(queries.ratio(unnamed, every), "share", "ratio"),
-        Line(unnamed, "without one"),
-        Line(every, "of all"),
-    )
     about = (
         "Requests that name no namespace divided by all requests (in the denominator: every request; nothing is left "
         "out). Nobody can say whose prefixes they reuse."
     )
-    tile = panels.tile("Requests without a namespace", lines, about, unit="requests/s", steps=((None, "text"),))
+    without, of_all = (unnamed, "without one"), (every, "of all")
+    steps = ((None, GOOD), (0.01, WARN), (0.1, BAD))
+    tile = panels.part_tile("Requests without a namespace", without, of_all, about, unit="requests/s", steps=steps)
     window = reader.names.settings.windows.long
     keys = ("source", "model", "namespace")
     columns = (
@@ -67,7 +64,7 @@ def _now(reader: Reader) -> tuple[Cell, ...]:
         "requests. In the denominators, which stand beside: what reports cached tokens; not in them: what does not."
     )
     return (
-        Cell(panels.judged(tile, "A", ((None, GOOD), (0.01, WARN), (0.1, BAD))), 8, 8),
+        Cell(tile, 8, 8),
         Cell(panels.table("Namespaces", columns, about, sort=("Prompt tokens",)), 16, 8),
     )
 
