@@ -13,13 +13,7 @@ from prefix_cache_exporter.demo.recording import NoRecordingError, Recording, Re
 from prefix_cache_exporter.demo.replayed import StandstillError, tell
 from support.site import request
 
-
-@pytest.fixture(autouse=True)
-def _handlers():
-    kept = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    yield
-    for each, handler in kept.items():
-        signal.signal(each, handler)
+pytestmark = pytest.mark.usefixtures("signal_handlers")
 
 
 @pytest.fixture

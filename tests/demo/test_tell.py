@@ -40,14 +40,7 @@ SHORT = (
 )
 
 PATIENCE = 90.0
-
-
-@pytest.fixture(autouse=True)
-def _handlers():
-    kept = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    yield
-    for each, handler in kept.items():
-        signal.signal(each, handler)
+pytestmark = pytest.mark.usefixtures("signal_handlers")
 
 
 @pytest.fixture

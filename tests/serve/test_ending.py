@@ -66,14 +66,10 @@ def test_a_second_signal_ends_at_once_and_a_reload_does_not():
 @pytest.mark.parametrize(
     ("number", "event"), [(signal.SIGTERM, Event.END), (signal.SIGINT, Event.END), (signal.SIGHUP, Event.RELOAD)]
 )
+@pytest.mark.usefixtures("signal_handlers")
 def test_signals_become_events(number, event):
-    kept = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    try:
-        signals = Signals()
-        signals.install()
-        os.kill(os.getpid(), number)
-        assert signals.wait(10) is event
-        assert signals.wait(0) is None
-    finally:
-        for each, handler in kept.items():
-            signal.signal(each, handler)
+    signals = Signals()
+    signals.install()
+    os.kill(os.getpid(), number)
+    assert signals.wait(10) is event
+    assert signals.wait(0) is None
