@@ -20,7 +20,7 @@ def apply(version, body):
 
 
 def with_pids(gauge, version="0.10.2"):
-    lines = [f'vllm:{gauge}{{engine="0",model_name="m",pid="{pid}"}} {v}\n' for pid, v in (("7", 0.0), ("8", 3.0))]
+    lines = [f'vllm:{gauge}{{engine="0",model_name="m",pid="{pid}"}} {v}\n' for pid, v in (("7", 0.0), ("8", 1.0))]
     return vllm_page(version, without=[gauge], extra="".join(lines))
 
 
@@ -35,7 +35,75 @@ def with_pids(gauge, version="0.10.2"):
 def test_processes_of_one_engine_are_one_level(gauge, measure):
     answer = apply("0.10.2", with_pids(gauge))
     assert list(answer["engines"]) == ["0"]
-    assert answer["totals"][measure] == 3
+    assert answer["totals"][measure] == 1
+
+
+@pytest.mark.parametrize(
+    ("gauge", "measure", "value", "why"),
+    [
+        ("kv_cache_usage_perc", "kv_usage_ratio", 63.5, "above_one"),
+        ("kv_cache_usage_perc", "kv_usage_ratio", -0.2, "negative"),
+        ("num_requests_running", "running_requests", -3, "negative"),
+        ("num_requests_running", "running_requests", "NaN", "not_finite"),
+    ],
+)
+def test_a_level_that_cannot_be_is_withheld(gauge, measure, value, why):
+    line = f'vllm:{gauge}{{engine="0",model_name="m"}} {value}\n'
+    answer = apply("0.32.0", vllm_page("0.32.0", without=[gauge], extra=line))
+    assert measure not in answer["totals"]
+    assert answer["withheld"][measure] == why
+
+
+TTFT = "vllm:time_to_first_token_seconds"
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (
+            {"bucket": '_bucket{{{},le="0.1"}} 1\n', "all": '_bucket{{{},le="+Inf"}} 2\n', "sum": "_sum{{{}}} 3.0\n"},
+            None,
+        ),
+        ({"bucket": '_bucket{{{},le="0.1"}} 1\n', "sum": "_sum{{{}}} 3.0\n"}, "incomplete"),
+        ({"bucket": '_bucket{{{},le="0.1"}} 1\n', "all": '_bucket{{{},le="+Inf"}} 2\n'}, "incomplete"),
+        (
+            {"bucket": '_bucket{{{},le="0.1"}} 1\n', "all": '_bucket{{{},le="inf"}} 2\n', "sum": "_sum{{{}}} 3.0\n"},
+            "incomplete",
+        ),
+    ],
+)
+def test_a_histogram_that_is_cut_is_withheld(lines, why):
+    """0 requests in 3 seconds would stand there."""
+    labels = 'engine="0",model_name="m"'
+    extra = "".join(TTFT + line.format(labels) for line in lines.values())
+    answer = apply("0.32.0", vllm_page("0.32.0", without=["time_to_first_token_seconds"], extra=extra))
+    assert answer["withheld"].get("time_to_first_token_seconds") == why
+    if why is None:
+        shown = answer["totals"]["time_to_first_token_seconds"]
+        assert shown == {"count": 2, "sum": 3.0, "buckets": {"0.1": 1, "+Inf": 2}}
+    assert "prompt_tokens" in answer["totals"]
+
+
+def test_a_replica_without_its_histogram_yet_cuts_nobody_elses():
+    full = "".join(
+        f"{TTFT}{part} {value}\n"
+        for part, value in (
+            ('_bucket{engine="0",model_name="m",pid="7",le="+Inf"}', 2),
+            ('_sum{engine="0",model_name="m",pid="7"}', 3),
+        )
+    )
+    other = 'vllm:prompt_tokens_total{engine="0",model_name="m",pid="8"} 5\n'
+    body = vllm_page("0.32.0", without=["time_to_first_token_seconds", "prompt_tokens"], extra=full + other)
+    answer = apply("0.32.0", body)
+    assert answer["totals"]["time_to_first_token_seconds"]["count"] == 2
+
+
+def test_a_start_time_alone_is_no_counter():
+    """A counter that was renamed, while only its `_created` kept the name, is missing: it does not stand at 0."""
+    created = 'vllm:prompt_tokens_created{engine="0",model_name="m"} 1.79e9\n'
+    answer = apply("0.32.0", vllm_page("0.32.0", without=["prompt_tokens"], extra=created))
+    assert (answer["state"], answer["reasons"]) == ("mismatch", ["missing vllm:prompt_tokens"])
+    assert answer["withheld"]["prompt_tokens"] == "missing"
 
 
 def test_counters_of_several_processes_are_added():

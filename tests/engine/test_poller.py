@@ -250,6 +250,26 @@ def test_a_pinned_version_is_held_against_the_servers(pinned, state):
         assert bench.shown("up") == {"": 1}
 
 
+@pytest.mark.parametrize(
+    ("says", "state"),
+    [
+        ("dev", "verified"),  # vLLM's own name for a build without a version file
+        ("0.1.dev1+g1a2b3c4", "verified"),  # a build from a checkout without tags
+        ("0.1.dev1+g1a2b3c4.d20261129", "verified"),
+        ("0.6.6", "mismatch"),  # a release, though an unknown one
+        ("0.31.0.dev5+g1a2b3c4", "mismatch"),  # leads to another release
+    ],
+)
+def test_a_build_that_names_no_version_can_be_pinned(says, state):
+    bench = Bench(engine_version=RUN)
+    bench.says = says
+    [cold, same] = pages(COLD, SAME)
+    bench.poll(cold)
+    bench.poll(same)
+    assert bench.shown("map_state", state=state) == {"": 1}
+    assert bench.total("prompt_tokens") == (474 if state == "verified" else None)
+
+
 def test_a_pinned_version_serves_where_the_server_does_not_tell():
     bench = Bench(engine_version=RUN)
     bench.says = ""

@@ -52,13 +52,22 @@ class EngineVersion:
         pinned: what configuration says; None where it says nothing.
         ask: asks the server.
         clock: monotonic seconds.
+        means: whether an answer says which release a server is, or leads to. A build from source may call itself
+            `dev`, or `0.1.dev1+g1a2b3c4` where its checkout had no tags: that is no version to differ from.
 
     Attributes:
         just_asked: whether the server was asked when the version was last wanted.
     """
 
-    def __init__(self, pinned: str | None, ask: Callable[[], str], clock: Callable[[], float] = time.monotonic) -> None:
-        self._pinned, self._ask, self._clock = pinned, ask, clock
+    def __init__(
+        self,
+        pinned: str | None,
+        ask: Callable[[], str],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        means: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._pinned, self._ask, self._clock, self._means = pinned, ask, clock, means
         self._answered: str | None = None
         self._asked_at: float | None = None
         self.just_asked = False
@@ -79,9 +88,13 @@ class EngineVersion:
             # A server without `/version` is asked again next time; one that has answered before is believed.
             with suppress(FetchError):
                 self._answered, self._asked_at = self._ask(), now
-        if self._pinned is not None and self._answered is not None and not _same(self._pinned, self._answered):
+        if self._pinned is None or self._answered is None:
+            return self._answered or self._pinned
+        if _same(self._pinned, self._answered):
+            return self._answered
+        if self._means(self._answered):
             raise VersionMismatchError(self._pinned, self._answered)
-        return self._answered or self._pinned
+        return self._pinned
 
 
 def _same(one: str, other: str) -> bool:

@@ -123,6 +123,8 @@ class Layout:
             if each.name in aliases or owners[each.name].family not in wanted:
                 continue
             owner = owners[each.name]
+            if owner.created and owner.family not in self._names:
+                continue
             family = self._families[owner.family]
             if not owner.created:
                 family.samples.append((index, owner.sample, each.labels))
@@ -176,7 +178,7 @@ def _declarations(
 
 def _names(types: Mapping[str, str], owners: Mapping[str, Owner]) -> frozenset[str]:
     names = {name for name in types if name.removesuffix("_created") not in types or not name.endswith("_created")}
-    names.update(owner.family for owner in owners.values())
+    names.update(owner.family for owner in owners.values() if not owner.created)  # a start time alone is no counter
     return frozenset(names)
 
 

@@ -23,6 +23,7 @@ from .page import PageError, PageReader
 from .plan import UnknownChoiceError, select_plan
 from .reading import Reading, unknown_reading
 from .snapshot import Snapshot, SnapshotError
+from .versions import parse_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ class EnginePoller:
         self._source, self._recorder, self._releases, self._maps = source, recorder, releases, maps
         self._fetcher: Source = fetcher or Fetcher(source)
         self._clock, self._monotonic = clock, monotonic
-        self._version = EngineVersion(source.engine_version, self._fetcher.version, monotonic)
+        self._version = EngineVersion(source.engine_version, self._fetcher.version, monotonic, means=self._means)
         self._ledgering = Ledgering(source.name, source.provider, source.models)
         self._levels = Levels(source, recorder)
         self._evaluator = Evaluator()
@@ -196,6 +197,10 @@ class EnginePoller:
         except UnknownChoiceError:
             return unknown_reading("unknown_name_style")
         return self._evaluator.read(plan, page)
+
+    def _means(self, answer: str) -> bool:
+        version = parse_version(answer)
+        return version is not None and (not version.unfinished or self._maps.resolve(answer) is not None)
 
     def _reader_of(self, version: VersionMap) -> PageReader:
         if self._reader is None or self._reader[0] != version.version:

@@ -57,7 +57,7 @@ def settle(plan: Plan, page: Page, gathered: Gathered, verification: Verificatio
             for key in keys:
                 if any((measure, family, key) not in gathered.held for family in families):
                     engine_withheld[key].setdefault(measure, "no_series")
-    for (measure, key), reason in gathered.refused.items():
+    for (measure, key), reason in {**_cut_histograms(plan, gathered), **gathered.refused}.items():
         engine_withheld[key][measure] = reason
     _lift(withheld, engine_withheld, keys)
     return Reading(
@@ -88,6 +88,21 @@ def _uncounted(plan: Plan, page: Page) -> Iterator[str]:
     for measure, entry in plan.dialect.entries.items():
         if entry.kind == "counter" and not entry.by and not entry.gate:
             yield measure
+
+
+def _cut_histograms(plan: Plan, gathered: Gathered) -> dict[tuple[str, EngineKey], str]:
+    """Histograms without their sum or the bucket that holds everything: what is left of one says something else."""
+    cut = {}
+    for measure, entry in plan.dialect.entries.items():
+        if entry.kind != "histogram" or entry.part or entry.by:
+            continue
+        for family in plan.families[measure]:
+            needed = {Series(measure, family, "", part) for part in ("+Inf", "sum")}
+            for group, values in gathered.groups.items():
+                # Beside another replica's, a group may have nothing of it yet.
+                if not needed <= values.keys() and any(one[:2] == (measure, family) for one in values):
+                    cut[measure, group.key] = "incomplete"
+    return cut
 
 
 def _count_zero(plan: Plan, measures: Iterable[str], gathered: Gathered) -> None:
@@ -139,6 +154,10 @@ def _settle_gauges(plan: Plan, gathered: Gathered, settled: _Settled) -> None:
             withheld[key][measure] = "ambiguous"
         elif not isfinite(value):
             withheld[key][measure] = "not_finite"
+        elif value < 0:
+            withheld[key][measure] = "negative"
+        elif entry.unit == "ratio" and value > 1:
+            withheld[key][measure] = "above_one"  # percent, perhaps; no share of anything
         elif entry.by:
             gauges[key][measure] = splits[key, measure]
             splits[key, measure][by] = value
