@@ -10,9 +10,10 @@ from prefix_cache_exporter.labels import Limits
 from prefix_cache_exporter.recorder import Recorder
 from prefix_cache_exporter.release import Release
 from prefix_cache_exporter.state import Store
+from prefix_cache_exporter.usage.key_file import read_key
 from prefix_cache_exporter.usage.maps.book import MapBook
 from prefix_cache_exporter.usage.prices.book import PriceBook
-from prefix_cache_exporter.usage.sources import build_ingest, read_key
+from prefix_cache_exporter.usage.sources import build_ingest
 
 if TYPE_CHECKING:
     from pathlib import Path

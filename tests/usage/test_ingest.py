@@ -18,9 +18,9 @@ from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.recorder import Change
 from prefix_cache_exporter.release import Release
 from prefix_cache_exporter.usage.inventory import load_inventory
+from prefix_cache_exporter.usage.key_file import read_key
 from prefix_cache_exporter.usage.quarantine import QuarantineFile
 from prefix_cache_exporter.usage.record import Quarantined
-from prefix_cache_exporter.usage.sources import read_key
 from support.logs import record
 from support.usage_source import Source
 

@@ -190,10 +190,10 @@ def _reading(args: argparse.Namespace, config: Config, source: UsageSource, prog
     from prefix_cache_exporter.report.reading import Reading  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.blocks import Blocks  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.intake import Intake  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.key_file import read_key  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.maps.book import MapBook  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.namespaces import Protector  # noqa: PLC0415  # when run
     from prefix_cache_exporter.usage.paths import parse_path  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.sources import read_key  # noqa: PLC0415  # when run
 
     usage_map = MapBook([*config.maps.of("usage"), *args.maps]).get(source.format)
     if usage_map.aggregate:

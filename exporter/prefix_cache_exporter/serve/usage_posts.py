@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.usage.inventory import load_inventory
+from prefix_cache_exporter.usage.key_file import read_key
 from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError
 from prefix_cache_exporter.usage.prices.book import PriceBook
-from prefix_cache_exporter.usage.sources import build_ingest, read_key
+from prefix_cache_exporter.usage.sources import build_ingest
 
 from .crew import Place, Post
 from .loop import Loop

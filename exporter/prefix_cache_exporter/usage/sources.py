@@ -6,8 +6,6 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.documents import DocumentError
-
 from .blocks import Blocks
 from .count import Counting
 from .count_many import label_sums
@@ -15,7 +13,7 @@ from .eligible import Eligibility
 from .follow import Follower
 from .ingest import LOG, MERGE, Ingest, cursor_kind
 from .intake import Intake
-from .namespaces import Protector, fitted
+from .namespaces import Protector
 from .paths import parse_path
 from .quarantine import QuarantineFile
 from .remember import Durable
@@ -23,7 +21,6 @@ from .sketch import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from prefix_cache_exporter.config import UsageSource
     from prefix_cache_exporter.recorder import Recorder
@@ -108,18 +105,3 @@ def build_ingest(
         clock=clock,
         monotonic=monotonic,
     )
-
-
-def read_key(path: Path) -> bytes:
-    """The key in a file, without the newline that editors add.
-
-    Raises:
-        DocumentError: where the file cannot be read or is empty.
-    """
-    try:
-        key = path.read_bytes().strip()
-    except OSError as error:
-        raise DocumentError(str(path), "file", (error.strerror or "an error").lower(), "a readable file") from error
-    if not key:
-        raise DocumentError(str(path), "file", "nothing", "a key")
-    return fitted(key)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 MOST_TOKENS: Final = 2**53
@@ -66,7 +65,7 @@ def seconds_since_epoch(value: Any) -> float | None:
 def _iso(text: str) -> float | None:
     text = text.strip()
     moment = None
-    for parse in (datetime.fromisoformat, _go, parsedate_to_datetime, _access_log):
+    for parse in (datetime.fromisoformat, _go, _http, _access_log):
         try:
             moment = parse(text)
         except (ValueError, TypeError, OverflowError):
@@ -89,6 +88,13 @@ def _go(text: str) -> datetime:
     if found is None or (found[2] is None and not text.endswith((" UTC", " GMT"))):
         raise ValueError
     return datetime.fromisoformat(found[1] + (found[2] or ""))
+
+
+def _http(text: str) -> datetime:
+    """`Mon, 02 Mar 2026 19:59:00 GMT`."""
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  # slow to import, and hardly a log writes these
+
+    return parsedate_to_datetime(text)
 
 
 def _access_log(text: str) -> datetime:

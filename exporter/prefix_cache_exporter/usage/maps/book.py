@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from difflib import get_close_matches
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +74,8 @@ class MapBook:
 
     def _near(self, name: str) -> tuple[str, ...]:
         """Known names that look like one that is not."""
+        from difflib import get_close_matches  # noqa: PLC0415  # for mistakes alone
+
         return tuple(get_close_matches(name, [*self._documents, *self._aliases], n=2))
 
     @property
