@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from functools import partial
+from math import inf
 from unittest import mock
 
 import pytest
@@ -24,7 +25,7 @@ from prefix_cache_exporter.usage.prices.book import PriceBook
 from prefix_cache_exporter.usage.prices.money import record_of
 from prefix_cache_exporter.usage.recent import Recent
 from prefix_cache_exporter.usage.record import Duplicate, UsageRecord
-from prefix_cache_exporter.usage.sums import EVERYTHING
+from prefix_cache_exporter.usage.sums import EVERYTHING, Bounds
 from prefix_cache_exporter.usage.tally import Tally, TokenSums
 
 FIELDS = {"template": "$.metadata.template", "task": "$.task"}
@@ -281,6 +282,23 @@ def test_recent_remembers_at_least_its_bound():
     assert not recent.add_all([13, 13])
     recent.drop({10})
     assert recent.add(10)
+    assert not recent.add(11)
+
+
+def test_a_block_with_repeats_leaves_the_memory_as_it_was():
+    recent = Recent(100)
+    assert recent.add_all([1, 2, 3])
+    for _ in range(2):  # at first unprepared, then wary
+        assert not recent.add_all([3, 4, 5])
+        assert not recent.add_all([6, 6])
+    assert [recent.add(number) for number in range(1, 7)] == [False, False, False, True, True, True]
+
+
+def test_recent_forgets_what_is_long_ago():
+    recent = Recent(3)
+    assert recent.add_all(list(range(9)))
+    assert [recent.add(number) for number in (8, 7, 6)] == [False] * 3
+    assert recent.add(5)
 
 
 def test_words_that_make_a_line_special_go_the_general_way_and_their_ids_are_remembered_once():
@@ -313,6 +331,42 @@ def test_what_columns_cannot_do_is_left_to_the_general_way():
     usage = {"prompt_tokens": 10, "completion_tokens": 1}
     assert tells(usage=usage) == []  # cache usage is not reported
     assert tells(usage=usage | {"prompt_tokens_details": {"cache_write_tokens": 3}})
-    assert tells(created=1.5)
+    assert tells(created=1.5) == []
     assert tells(timestamp="2026-09-21T12:00:00Z")  # two times
     assert tells(usage={"prompt_tokens": 10})
+
+
+@pytest.mark.parametrize("format_", SHAPES)
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(-40, 40)), min_size=1, max_size=60),
+    st.lists(st.tuples(st.integers(-40, 40), st.integers(-40, 40)), min_size=6, max_size=6),
+)
+def test_each_sum_keeps_to_its_own_times(format_, told, bounds):
+    """Records of several models, each summed within times of its own, in any order."""
+    base = 1790000000
+    when = {"timestamp" if format_ == "anthropic.messages" else "created": None}
+    lines = []
+    for number, (model, offset) in enumerate(told):
+        time = base + offset
+        when = {"timestamp": f"{time}"} if format_ == "anthropic.messages" else {"created": time}
+        lines.append(json.dumps(SHAPES[format_](number, model=f"m{model}", **when)).encode())
+    places = {f"m{model}": Bounds(low=base + min(pair), high=base + max(pair)) for model, pair in enumerate(bounds)}
+    blocks, _, _ = readers(format_, label=lambda sample, *_: ("label", places[sample.model]))
+    rows: Counter[tuple[str, float]] = Counter()
+    for at in range(0, len(lines), 7):
+        taken = blocks.take(b"\n".join(lines[at : at + 7]))
+        assert not taken.odd
+        for group in taken.groups:
+            rows.update((group.sample.model, row[6]) for row in group.rows)
+    whole = Counter((f"m{model}", float(base + offset)) for model, offset in told)
+    assert rows <= whole
+    summed: Counter[str] = Counter()
+    for one in blocks.sums():
+        summed[one.sample.model] += one.requests
+        assert places[one.sample.model].low <= one.time <= places[one.sample.model].high
+    within = whole - rows
+    assert summed == Counter(model for model, _ in within.elements())
+    assert all(places[model].low <= time <= places[model].high for model, time in within)
+    times = [time for _, time in within]
+    assert blocks.times.span == ((min(times), max(times)) if times else (inf, -inf))
