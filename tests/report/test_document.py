@@ -118,6 +118,8 @@ def test_latency_in_the_document():
     group = Group()
     for n in range(25):
         group.add(record(total=1, read=0, ttft_seconds=n / 10, duration_seconds=None if n else 2.0), UNKNOWN, None)
+    for status in ("failed", "cancelled", "incomplete"):  # a failure says nothing of how long an answer takes
+        group.add(record(total=1, read=0, status=status, ttft_seconds=9.0, duration_seconds=9.0), UNKNOWN, None)
     shown = summarise(group, PriceBook.load())
     assert shown["time_to_first_token_seconds"] == {
         "count": 25,

@@ -188,7 +188,7 @@ def test_what_is_printed_of_latency(log, tmp_path, capsys):
     path = str(log([{**completion(n, 100, 0, {}), "seconds": n / 100} for n in range(25)]))
     assert run(["report", path, "--format", "house.chat", "--maps", str(tmp_path / "maps")]) == 0
     assert capsys.readouterr().out.splitlines()[-4:] == [
-        "  latency in seconds",
+        "  latency of successful requests in seconds",
         "    measure              count   P50  P95            P99",
         "    time to first token     25  0.12  not supported  not supported",
         "    note: a percentile with fewer than 10 observations beyond it is not supported by the sample",

@@ -36,7 +36,7 @@ def sections(group: Mapping[str, Any]) -> Iterator[Section]:
     yield Section("requests without a cost", ("reason", "requests"), list(unpriced.items()))
     yield _break_even(group["break_even"])
     yield Section(
-        "latency in seconds",
+        "latency of successful requests in seconds",
         ("measure", "count", "P50", "P95", "P99"),
         [
             _latency(name, group[key])

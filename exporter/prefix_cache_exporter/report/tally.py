@@ -198,6 +198,8 @@ class Group:
     def add(self, record: UsageRecord, cost: Cost | Unpriced, eligible: int | None) -> None:
         """Takes in one record."""
         self._tally(record, record.time).add(record, cost, eligible)
+        if record.status != "success":  # how long a failure took says nothing of how long an answer takes
+            return
         if record.ttft_seconds is not None:
             self.ttft.add(record.ttft_seconds)
         if record.duration_seconds is not None:
@@ -213,8 +215,9 @@ class Group:
     ) -> None:
         """Takes in plain records that differ in nothing but their rows."""
         self._tally(sample, rows[-1][6]).add_rows(sample, rows, prices, eligibility, release)
-        self.ttft.extend([seconds for row in rows if (seconds := row[7]) is not None])
-        self.durations.extend([seconds for row in rows if (seconds := row[8]) is not None])
+        if sample.status == "success":
+            self.ttft.extend([seconds for row in rows if (seconds := row[7]) is not None])
+            self.durations.extend([seconds for row in rows if (seconds := row[8]) is not None])
 
     def add_sums(self, sums: Sums, prices: PriceBook) -> None:
         """Takes in what records add up to."""
