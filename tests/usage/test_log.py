@@ -13,6 +13,7 @@ from prefix_cache_exporter.usage.log import Log, ReplacedError
 from prefix_cache_exporter.usage.positions import Position
 
 LIMIT = 4 << 20
+CRI = b"2026-03-02T12:00:01.000000000Z stdout %s"
 
 
 def read(tmp_path, data: bytes, limit: int = LIMIT, position: Position | None = None, *, packed: bool = False):
@@ -104,6 +105,37 @@ def test_what_is_too_long_is_stepped_over_and_counted_once(tmp_path, front, back
     assert lost == {"too_long": 1}
 
 
+@pytest.mark.parametrize("limit", [100, CHUNK - 1, CHUNK, CHUNK + 1, 300_000])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\0\0", b""])
+def test_a_line_may_be_as_long_as_the_limit_whatever_ends_it(tmp_path, limit, packed, end):
+    longest, longer = (b'{"a":"' + b"x" * (size - 8) + b'"}' for size in (limit, limit + 1))
+    for line, fits in ((longest, True), (longer, False)):
+        lines, lost, log = read(tmp_path, line + end + (b'{"b":2}\n' if end else b""), limit=limit, packed=packed)
+        last = log.last() if not end else None
+        lines += log.finish().lines if last is None else last.lines
+        assert [text.rstrip() for text in lines] == ([line] if fits else []) + ([b'{"b":2}'] if end else [])
+        assert lost == ({} if fits or not end else {"too_long": 1})
+
+
+@pytest.mark.parametrize("limit", [100, CHUNK, 300_000])
+def test_what_stands_before_the_text_of_a_container_line_is_not_its_length(tmp_path, limit):
+    for size, lost in ((limit, {}), (limit + 1, {"too_long": 1})):
+        text = b'{"a":"' + b"x" * (size - 8) + b'"}'
+        lines, found, log = read(tmp_path, CRI % b"F " + text + b"\n" + CRI % b'F {"b":2}\n', limit=limit)
+        assert ([len(line) for line in lines], found) == (([] if lost else [size]) + [7], lost)
+        _, _, log = read(tmp_path, CRI % b'F {"b":2}\n' + CRI % b"F " + text, limit=limit)
+        final = log.finish()
+        assert ([len(line) for line in final.lines], final.lost) == ([] if lost else [size], lost)
+
+
+@pytest.mark.parametrize("line", [b"", b'{"b":2}'])
+def test_nuls_at_the_end_of_a_log_are_no_long_line(tmp_path, line):
+    _, _, log = read(tmp_path, b'{"a":1}\n' + line + b"\0" * 5000, limit=100)
+    final = log.finish()
+    assert (final.lines, final.lost) == ([line] if line else [], {})
+
+
 def test_stepping_over_goes_on_when_the_rest_comes(tmp_path):
     lines, lost, log = read(tmp_path, b'{"a":1}\n' + b"x" * (3 * CHUNK), limit=1000)
     assert (lines, lost) == ([b'{"a":1}'], {})
@@ -153,9 +185,6 @@ def test_a_replaced_file_is_noticed_before_it_is_believed(tmp_path, change):
     os.utime(tmp_path / "log", ns=(1, 1))
     with pytest.raises(ReplacedError):
         log.advance()
-
-
-CRI = b"2026-03-02T12:00:01.000000000Z stdout %s"
 
 
 def test_container_lines(tmp_path):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 TOO_LONG = cri.TOO_LONG
 _BREAKS = re.compile(rb"[\n\0]+")
 _BOM = b"\xef\xbb\xbf"
+SLACK = 256
+"""Bytes of a longest line that are not its own: the end of a line, and what stands in front of a CRI line's text."""
 _FRONT = 1 << 16
 """Bytes of a piece in which a telling line is looked for."""
 
@@ -98,7 +100,7 @@ class Cutter:
         text = data
         if mode == CRI and (match := cri.LINE.fullmatch(data)):
             text = match[3] if match[2] == b"F" else b""
-        if mode not in (LINES, CRI) or len(data) > self._limit or not _is_object(text):
+        if mode not in (LINES, CRI) or not self._fits(text) or not _is_object(text):
             return None
         line, _ = self._joiner.push(data, offset) if mode == CRI else (data, None)
         return None if line is None else Cut([line], offset + len(data), mode, {})
@@ -107,9 +109,11 @@ class Cutter:
         """What is left at the end of a log to which nothing will be added: its last line, whole or not."""
         rest = data.strip(b"\0\r\n") if mode not in (VALUES, INSIDE) else arrays.leftover(data)
         line: bytes | None = rest
-        reason = TOO_LONG if len(data) > self._limit else None
-        if mode == CRI and rest and not reason:
+        reason: str | None = None
+        if mode == CRI and rest:
             line, reason = self._joiner.push(rest, offset)
+        elif not self._fits(rest):
+            reason = TOO_LONG
         lost: dict[str, int] = {reason: 1} if reason else {}
         if orphans := self._joiner.orphans():
             lost[cri.ORPHAN] = orphans
@@ -119,12 +123,15 @@ class Cutter:
         """Where the oldest open CRI line begins; `offset` where none is open."""
         return self._joiner.rewind(offset)
 
+    def _fits(self, line: bytes) -> bool:
+        return len(line) <= self._limit or len(line.removesuffix(b"\r")) <= self._limit
+
     def _fitting(self, lines: list[bytes], size: int) -> tuple[list[bytes], dict[str, int]]:
         """Drops blank lines, and those over the limit where there can be any."""
         kept = not_blank(lines)
         if size <= self._limit:
             return kept, {}
-        short = [line for line in kept if len(line) <= self._limit]
+        short = [line for line in kept if self._fits(line)]
         return short, {TOO_LONG: len(kept) - len(short)} if len(short) < len(kept) else {}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from . import arrays
 from .contents import CHUNK
-from .cutting import TOO_LONG, Cut, Cutter, last_end
+from .cutting import SLACK, TOO_LONG, Cut, Cutter, last_end
 from .pieces import Block, Piece
 from .positions import CRI, INSIDE, TAIL, UNKNOWN, VALUES, moved
 
@@ -32,7 +32,8 @@ class Log:
     """
 
     def __init__(self, content: Content, position: Position, limit: int) -> None:
-        self.content, self.position, self._limit = content, position, limit
+        self.content, self.position = content, position
+        self._most = limit + SLACK
         self._cutter = Cutter(limit)
         self._stepping: tuple[int, str, arrays.Skipper] | None = None
         self._stamp: tuple[int, int] | None = None
@@ -67,7 +68,7 @@ class Log:
     def last(self) -> Piece | None:
         """Takes an unterminated last line if it is a whole JSON object, which nothing written behind it can change."""
         offset = self.position.offset
-        cut = self._cutter.last(self.content.read(offset, self._limit + 1), offset, self.position.mode)
+        cut = self._cutter.last(self.content.read(offset, self._most), offset, self.position.mode)
         if cut is None or (self.content.rewritable and not self.position.fits(self.content)):
             return None
         return self._take(cut)
@@ -75,7 +76,7 @@ class Log:
     def finish(self) -> Piece:
         """Takes what is left of a log to which nothing will be added: its last line, whole or not."""
         offset = self.position.offset
-        return self._take(self._cutter.rest(self.content.read(offset, self._limit + 1), offset, self.position.mode))
+        return self._take(self._cutter.rest(self.content.read(offset, self._most), offset, self.position.mode))
 
     @property
     def waiting(self) -> bool:
@@ -111,10 +112,10 @@ class Log:
             cut = self._cutter.values(data, offset, mode) if values else self._lines(data, mode)
             if cut is not None or len(data) < size or (data[-1] == 0 and not values):
                 return cut
-            if size > self._limit:
+            if size >= self._most:
                 self._stepping = (offset, mode, arrays.Skipper())
                 return self._step()
-            size = min(4 * size, max(self._limit, size) + 1)
+            size = min(4 * size, max(self._most, size))
         return None
 
     def _lines(self, data: bytes, mode: str) -> Cut | None:
@@ -159,7 +160,7 @@ class Log:
             data = self.content.read(start, min(CHUNK, stop - start))
             whole = data.rfind(b"\n") + 1
             if not whole:
-                data = self.content.read(start, min(self._limit + CHUNK, stop - start))
+                data = self.content.read(start, min(self._most + CHUNK, stop - start))
                 whole = data.rfind(b"\n") + 1 or len(data)
             if not whole:
                 return
