@@ -288,7 +288,8 @@ def _spans(w: Writer, spans: Sequence[Span]) -> str:
     for span in spans:
         if span.path is not None:
             value = w.first((span.path,), "moment")
-            w.line(f"if {name} is None and {value} is not None: {name} = duration({value}, {w.constant(span.unit)})")
+            given = f"{value} is not None" + (f" and {w.condition(span.condition)}" if span.condition else "")
+            w.line(f"if {name} is None and {given}: {name} = duration({value}, {w.constant(span.unit)})")
             continue
         moments = [w.first(paths, "moment") for paths in (span.start, span.end, span.before) if paths]
         given = " and ".join(f"{moment} is not None" for moment in moments)

@@ -59,6 +59,10 @@ from support.usage_maps import book
         ),
         ("format: a.b\nretry: [{empty: true}]\n", "0.yaml: retry[0]: got no path, expected the key path"),
         (
+            "format: a.b\nttft: [{from: $.a, to: $.b}, {path: $.c, unit: s, when: [{path: $.d, any_of: x}]}]\n",
+            '0.yaml: ttft[1].when[0].any_of: got "x", expected a list of values',
+        ),
+        (
             "format: a.b\nstatus: {rules: [{path: $.a, values: {200: good}}]}\n",
             '0.yaml: status.rules[0].values.200: got "good", expected one of success, failed, cancelled, incomplete',
         ),

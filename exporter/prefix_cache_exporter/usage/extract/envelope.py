@@ -80,6 +80,8 @@ def _status(record: Any, usage: Any, usage_map: UsageMap) -> str | None:
 
 def _span(spans: tuple[Span, ...], record: Any, usage: Any) -> float | None:
     for span in spans:
+        if span.condition is not None and not span.condition.holds(record, usage):
+            continue
         if span.path is not None:
             value = span.path.get(record if span.path.absolute else usage)
             found = None if value is None or value is MISSING else duration(value, span.unit)

@@ -148,7 +148,8 @@ def _parts(data: Mapping[str, Any]) -> PartsRule:
 
 def _span(data: Mapping[str, Any]) -> Span:
     if "path" in data:
-        return Span(parse_path(data["path"]), data["unit"])
+        condition = parse_some(data["when"]) if "when" in data else None
+        return Span(parse_path(data["path"]), data["unit"], condition=condition)
     return Span(None, "s", parse_paths(data["from"]), parse_paths(data["to"]), parse_paths(data.get("before")))
 
 

@@ -66,6 +66,18 @@ def look(document: Any, file: str) -> None:
             found = found.get(key) if isinstance(found, dict) else None
         for number, condition in enumerate(found if isinstance(found, list) else ()):
             _condition([*keys, number], condition, _BESIDE.get(keys, frozenset()), file)
+    for where, condition in _conditions_of_spans(document):
+        _condition(where, condition, frozenset(), file)
+
+
+def _conditions_of_spans(document: Mapping[str, Any]) -> Iterator[tuple[list[str | int], Any]]:
+    """Conditions under which time spans count, and where they stand."""
+    for key in ("ttft", "duration"):
+        spans = document.get(key)
+        for at, span in enumerate(spans if isinstance(spans, list) else ()):
+            found = span.get("when") if isinstance(span, dict) else None
+            for number, condition in enumerate(found if isinstance(found, list) else ()):
+                yield [key, at, "when", number], condition
 
 
 def _texts(document: Mapping[str, Any]) -> Iterator[tuple[list[str | int], Any]]:

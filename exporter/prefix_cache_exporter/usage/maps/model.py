@@ -24,6 +24,7 @@ class Span:
     start: tuple[Path, ...] = ()
     end: tuple[Path, ...] = ()
     before: tuple[Path, ...] = ()
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True, slots=True)
