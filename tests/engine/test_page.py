@@ -269,6 +269,8 @@ def test_what_is_no_number_is_refused_at_every_poll_alike(digits):
         ("# nothing\n", "empty: no families"),
         ("# EOF\n", "empty: no families"),
         ("a 1\nb 30", "truncated: the last line has no end"),
+        ('{"detail":"Not Found"}', "malformed: begins like JSON or HTML"),
+        ("<html>\n<body></body></html>", "malformed: begins like JSON or HTML"),
         (
             "<html><body>Not Found</body></html>\n",
             "malformed: line 1: invalid metric name:<html><body>Not Found</body></html>",

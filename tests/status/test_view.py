@@ -86,6 +86,30 @@ def test_a_source_says_how_it_is_in_words() -> None:
     assert (good.tone, found["llama-b"].tone) == ("good", "bad")
 
 
+@pytest.mark.parametrize(
+    ("state", "reason", "said"),
+    [
+        (
+            "unknown",
+            "unknown_version",
+            "unknown: neither the server nor engine_version names a version that a map describes",
+        ),
+        ("mismatch", "version_mismatch", "mismatch: the server names another version than engine_version"),
+        ("mismatch", "mismatch", "mismatch: the page is not what its version writes"),
+        ("mismatch", "missing", "mismatch: the page lacks what its version writes"),
+        ("mismatch", "not_exposed", "mismatch"),
+        ("unverified", "missing", "unverified"),
+    ],
+)
+def test_a_page_that_is_not_believed_says_why(state: str, reason: str, said: str) -> None:
+    world = World()
+    world.recorder.set_gauge(measures.ENGINE["up"], {"source": "a"}, 1)
+    world.recorder.set_gauge(measures.ENGINE["map_state"], {"source": "a", "state": state}, 1)
+    withheld = {"source": "a", "measure": "prompt_tokens", "reason": reason}
+    world.recorder.set_gauge(measures.ENGINE["withheld"], withheld, 1)
+    assert views(world)["a"].state[1].text == f"metric map {said}"
+
+
 def test_an_engine_that_never_answered_has_no_page_yet() -> None:
     world = World()
     world.recorder.set_gauge(measures.ENGINE["up"], {"source": "a"}, 0)

@@ -120,5 +120,7 @@ def _whole_lines(text: str, dialect: Dialect) -> list[str]:
         if _EOF in lines:
             raise PageError("malformed", f"line {lines.index(_EOF) + 2}: text after # EOF")
     elif last:
+        if text.lstrip()[:1] in ("{", "[", "<"):
+            raise PageError("malformed", "begins like JSON or HTML")
         raise PageError("truncated", "the last line has no end")
     return lines

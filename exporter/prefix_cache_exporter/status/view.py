@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prefix_cache_exporter import measures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from prefix_cache_exporter.measures import Family, Ratio
     from prefix_cache_exporter.recorder import Exposed
@@ -128,18 +128,20 @@ def _engine(
     else:
         errors = _name("poll_errors")
         reasons = [
-            f"{key[2]} ({amount:g} times)" for key, amount in recent.items() if _is(key, errors, view.name) and amount
+            f"{key[2]} ({amount:g} time{'' if amount == 1 else 's'})"
+            for key, amount in recent.items()
+            if _is(key, errors, view.name) and amount
         ]
         why = f": {', '.join(sorted(reasons))} in the last 5 minutes" if reasons else ""
         last = f"; last page {ago(now - success)} ago" if success else "; no page yet"
         view.state.append(Note(f"engine down{why}{last}", "bad"))
+    view.withheld = sorted((labels["measure"], labels["reason"]) for labels, _ in gauges.get(_name("withheld"), ()))
     for labels, value in gauges.get(_name("map_state"), ()):
         if value:
-            view.state.append(_map_note(labels["state"]))
+            view.state.append(_map_note(labels["state"], {reason for _, reason in view.withheld}))
     _engine_facts(view, gauges)
     ids = sorted(labels["caveat"] for labels, value in gauges.get(_name("caveat"), ()) if value)
     view.caveats = [(id_, describe_caveat(id_)) for id_ in ids]
-    view.withheld = sorted((labels["measure"], labels["reason"]) for labels, _ in gauges.get(_name("withheld"), ()))
 
 
 def _engine_facts(view: SourceView, gauges: _Gauges) -> None:
@@ -203,8 +205,20 @@ def ago(seconds: float) -> str:
     return f"{max(seconds, 0):.0f} s"
 
 
-def _map_note(state: str) -> Note:
-    return Note(f"metric map {state}", {"verified": "good", "unverified": "plain"}.get(state, "bad"))
+_WHY = {
+    "unknown_version": "neither the server nor engine_version names a version that a map describes",
+    "unknown_name_style": "the map of this version has no such name_style",
+    "version_mismatch": "the server names another version than engine_version",
+    "mismatch": "the page is not what its version writes",
+    "missing": "the page lacks what its version writes",
+}
+"""Why a page is not believed, by the reason for which its measures are withheld."""
+
+
+def _map_note(state: str, reasons: Collection[str]) -> Note:
+    tone = {"verified": "good", "unverified": "plain"}.get(state, "bad")
+    why = next((f": {words}" for reason, words in _WHY.items() if reason in reasons), "") if tone == "bad" else ""
+    return Note(f"metric map {state}{why}", tone)
 
 
 def _first(gauges: _Gauges, id_: str, plane: str = "engine") -> float | None:
