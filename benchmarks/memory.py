@@ -54,7 +54,7 @@ def _poll(url: str, polls: int, state: str) -> None:
     # The parts as `serve` puts them together, so that what it imports is resident here, too.
     # Imported where they are measured: the parent process, which only starts this one, stays small.
     from benchmarks.poll import Standing, quiet  # noqa: PLC0415
-    from prefix_cache_exporter.config import EngineSource  # noqa: PLC0415
+    from prefix_cache_exporter.config.model import EngineSource  # noqa: PLC0415
     from prefix_cache_exporter.engine.maps import load_maps  # noqa: PLC0415
     from prefix_cache_exporter.engine.poller import EnginePoller  # noqa: PLC0415
     from prefix_cache_exporter.labels import Limits  # noqa: PLC0415

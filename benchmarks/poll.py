@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.figure import Figure
 from benchmarks.pages import TEXT, VERSION, Made, page, sized
-from prefix_cache_exporter.config import EngineSource
+from prefix_cache_exporter.config.model import EngineSource
 from prefix_cache_exporter.engine.fetch import Fetched
 from prefix_cache_exporter.engine.maps import load_maps
 from prefix_cache_exporter.engine.poller import EnginePoller

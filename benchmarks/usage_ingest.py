@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchmarks.figure import Figure
-from prefix_cache_exporter.config import Namespaces, UsageSource
+from prefix_cache_exporter.config.model import Namespaces, UsageSource
 from prefix_cache_exporter.labels import Limits
 from prefix_cache_exporter.recorder import Recorder
 from prefix_cache_exporter.release import Release

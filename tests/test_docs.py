@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prefix_cache_exporter import cli, measures
-from prefix_cache_exporter.config import DEFAULT_PORT
+from prefix_cache_exporter.config.model import DEFAULT_PORT
 from prefix_cache_exporter.usage.inventory import load_inventory
 from prefix_cache_exporter.usage.prices.book import PriceBook
 

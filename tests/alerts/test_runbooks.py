@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from prefix_cache_exporter import cli
-from prefix_cache_exporter.config import DEFAULT_PORT
+from prefix_cache_exporter.config.model import DEFAULT_PORT
 from prefix_cache_exporter.pack.alerts import dashboards
 from prefix_cache_exporter.pack.model import Alert
 from prefix_cache_exporter.pack.rules import rule_groups

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
 import yaml
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
 
-from prefix_cache_exporter.config import Config, ReleaseSpec, load_config, masked, parse_config
+from prefix_cache_exporter.config.load import load_config, parse_config
+from prefix_cache_exporter.config.model import Config, ReleaseSpec
 from prefix_cache_exporter.config.reference import render
+from prefix_cache_exporter.config.shown import masked
 from prefix_cache_exporter.documents import DocumentError, read_schema
 
 HERE = Path(__file__).parent
@@ -129,16 +132,23 @@ def _set_anywhere(data):
 def _compare(kind, section, schema):
     hints = get_type_hints(kind)
     options = section["properties"]
-    configured = [entry for entry in fields(kind) if entry.compare]  # where it came from is no option
+    configured = [entry for entry in fields(kind) if entry.name != "origin"]  # where it came from is no option
     assert [entry.name for entry in configured] == list(options)
     for entry in configured:
         option = _resolved(options[entry.name], schema)
         nested = _resolved(option.get("items", option), schema)
-        record = next((one for one in (hints[entry.name], *get_args(hints[entry.name])) if is_dataclass(one)), None)
+        record = next(
+            (
+                one
+                for one in (hints[entry.name], *get_args(hints[entry.name]))
+                if isinstance(one, type) and issubclass(one, Struct)
+            ),
+            None,
+        )
         if record is not None:
             _compare(record, nested, schema)
         elif entry.name not in section.get("required", ()):
-            default = entry.default_factory() if callable(entry.default_factory) else entry.default
+            default = entry.default if entry.default_factory is NODEFAULT else entry.default_factory()
             default = list(default) if isinstance(default, tuple) else default
             default = dict(default) if hasattr(default, "items") else default
             assert default == option.get("default"), entry.name

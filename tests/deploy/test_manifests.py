@@ -11,7 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from kubernetes_validate import validate
 
-from prefix_cache_exporter.config import load_config
+from prefix_cache_exporter.config.load import load_config
 from prefix_cache_exporter.pack.settings import default_settings
 
 ROOT = Path(__file__).parents[2]

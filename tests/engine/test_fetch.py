@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import requests
 
-from prefix_cache_exporter.config import ClientTls, EngineSource
+from prefix_cache_exporter.config.model import ClientTls, EngineSource
 from prefix_cache_exporter.engine.deadline import Deadline
 from prefix_cache_exporter.engine.fetch import Fetched, Fetcher, FetchError, _explain
 from support.certificates import make_authority, make_certificate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prefix_cache_exporter.config import EngineSource
+from prefix_cache_exporter.config.model import EngineSource
 from prefix_cache_exporter.engine.poller import EnginePoller
 from support.engine_source import TEXT, Bench, maps, recorded
 from support.loopback import Loopback, http

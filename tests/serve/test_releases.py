@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from prefix_cache_exporter.config import ReleaseSpec
+from prefix_cache_exporter.config.model import ReleaseSpec
 from prefix_cache_exporter.labels import Limits
 from prefix_cache_exporter.recorder import Recorder
 from prefix_cache_exporter.release import NOBODY_SAID

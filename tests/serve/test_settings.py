@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from prefix_cache_exporter.config import Config, ReleaseSpec, parse_config
+from prefix_cache_exporter.config.load import parse_config
+from prefix_cache_exporter.config.model import Config, ReleaseSpec
 from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.serve.settings import engines_of, load_settings, prefixes
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import requests
 
-from prefix_cache_exporter.config import parse_config
+from prefix_cache_exporter.config.load import parse_config
 from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.measures import ENGINE
 from prefix_cache_exporter.serve import sidecar as module

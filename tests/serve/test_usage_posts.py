@@ -6,7 +6,7 @@ import time
 import pytest
 
 from prefix_cache_exporter import measures
-from prefix_cache_exporter.config import (
+from prefix_cache_exporter.config.model import (
     Config,
     InventorySettings,
     MapSettings,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefix_cache_exporter.config import parse_config
+from prefix_cache_exporter.config.load import parse_config
 from prefix_cache_exporter.serve.watch import Watch, files_of
 
 

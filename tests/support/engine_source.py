@@ -6,7 +6,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from prefix_cache_exporter.config import EngineSource
+from prefix_cache_exporter.config.model import EngineSource
 from prefix_cache_exporter.engine.fetch import Fetched, FetchError
 from prefix_cache_exporter.engine.maps import load_maps
 from prefix_cache_exporter.engine.poller import EnginePoller

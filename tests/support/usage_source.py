@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter import measures
-from prefix_cache_exporter.config import UsageSource
+from prefix_cache_exporter.config.model import UsageSource
 from prefix_cache_exporter.labels import Limits
 from prefix_cache_exporter.recorder import Recorder
 from prefix_cache_exporter.release import Release

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prefix_cache_exporter import measures
-from prefix_cache_exporter.config import Namespaces
+from prefix_cache_exporter.config.model import Namespaces
 from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.recorder import Change
 from prefix_cache_exporter.release import Release

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from prefix_cache_exporter.collector import LedgerCollector
-from prefix_cache_exporter.config import Namespaces
+from prefix_cache_exporter.config.model import Namespaces
 from support.usage_source import MAPS, Source
 
 MARKER = "zq-marker"

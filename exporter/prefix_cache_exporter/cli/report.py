@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from prefix_cache_exporter.config import Config, UsageSource
+    from prefix_cache_exporter.config.model import Config, UsageSource
     from prefix_cache_exporter.report.document import Run
     from prefix_cache_exporter.report.progress import Progress
     from prefix_cache_exporter.usage.inventory import Inventory
@@ -145,7 +145,8 @@ def _check_numbers(args: argparse.Namespace) -> None:
 
 def _source(args: argparse.Namespace) -> tuple[Config, UsageSource]:
     """The configuration, or an empty one, and the source that the arguments describe."""
-    from prefix_cache_exporter.config import Config, Namespaces, UsageSource, load_config  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.config.load import load_config  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.config.model import Config, Namespaces, UsageSource  # noqa: PLC0415  # when run
 
     config = load_config(args.config) if args.config else Config()
     known = {source.name: source for source in config.usage}

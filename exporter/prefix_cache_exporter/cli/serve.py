@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prefix_cache_exporter.config import DEFAULT_PORT
+from prefix_cache_exporter.config.model import DEFAULT_PORT
 from prefix_cache_exporter.logs import FORMATS, LEVELS
 
 from .say import DONE, USAGE, failed, seconds
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
-    from prefix_cache_exporter.config import Config
+    from prefix_cache_exporter.config.model import Config
     from prefix_cache_exporter.documents import DocumentError
 
 _SUMMARY = "the sidecar: polls engines, follows usage logs, answers /metrics"

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from prefix_cache_exporter.documents import load_yaml, parse_yaml, read_schema, validate
 from prefix_cache_exporter.labels import DEFAULT_LIMITS

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003  # msgspec reads annotations at run time
-from dataclasses import dataclass, field, fields
 from pathlib import Path  # noqa: TC003  # likewise
 from types import MappingProxyType
 from typing import Literal
+
+import msgspec
 
 from prefix_cache_exporter.labels import DEFAULT_LIMITS
 
@@ -26,8 +27,7 @@ def _label_bounds() -> Mapping[str, int]:
     return MappingProxyType(DEFAULT_LIMITS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebSettings:
+class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The exporter's own pages."""
 
     listen_address: tuple[str, ...] = (f":{DEFAULT_PORT}",)
@@ -37,8 +37,7 @@ class WebSettings:
     route_prefix: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateSettings:
+class StateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The durable ledger and log positions; times in seconds."""
 
     path: Path | None = None
@@ -48,24 +47,21 @@ class StateSettings:
     catch_up_seconds: float = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShutdownSettings:
+class ShutdownSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The end of the process."""
 
     grace_seconds: float = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of what becomes a series."""
 
     series: int = 10_000
     label_length: int = 200
-    labels: Mapping[str, int] = field(default_factory=_label_bounds)
+    labels: Mapping[str, int] = msgspec.field(default_factory=_label_bounds)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseSpec:
+class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What is pinned together, or the file that says so; None where nothing does."""
 
     file: Path | None = None
@@ -80,11 +76,10 @@ class ReleaseSpec:
     cold_window_seconds: float | None = None
 
     def __bool__(self) -> bool:
-        return any(getattr(self, entry.name) is not None for entry in fields(self))
+        return any(getattr(self, name) is not None for name in self.__struct_fields__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientTls:
+class ClientTls(msgspec.Struct, frozen=True, kw_only=True):
     """How to speak TLS to a server that is polled."""
 
     ca_file: Path | None = None
@@ -94,8 +89,7 @@ class ClientTls:
     insecure_skip_verify: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineSource:
+class EngineSource(msgspec.Struct, frozen=True, kw_only=True):
     """One vLLM server; times in seconds."""
 
     name: str
@@ -109,12 +103,11 @@ class EngineSource:
     stale_seconds: float = 60
     bearer_token_file: Path | None = None
     tls: ClientTls = ClientTls()
-    models: Mapping[str, str] = field(default_factory=_nothing)
+    models: Mapping[str, str] = msgspec.field(default_factory=_nothing)
     release: ReleaseSpec = ReleaseSpec()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Namespaces:
+class Namespaces(msgspec.Struct, frozen=True, kw_only=True):
     """What may become a `namespace` label."""
 
     allow: tuple[str, ...] = ()
@@ -122,8 +115,7 @@ class Namespaces:
     key_file: Path | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageSource:
+class UsageSource(msgspec.Struct, frozen=True, kw_only=True):
     """One usage log; times in seconds."""
 
     name: str
@@ -134,8 +126,8 @@ class UsageSource:
     line_limit_bytes: int = 4 * 2**20
     settle_seconds: float = 10
     dedupe_records: int = 100_000
-    models: Mapping[str, str] = field(default_factory=_nothing)
-    fields: Mapping[str, str] = field(default_factory=_nothing)
+    models: Mapping[str, str] = msgspec.field(default_factory=_nothing)
+    fields: Mapping[str, str] = msgspec.field(default_factory=_nothing)
     namespaces: Namespaces = Namespaces()
     ttft_bands: tuple[int, ...] = (512, 2048, 8192, 32768, 131072)
     fingerprint_window_seconds: float = 600
@@ -144,8 +136,7 @@ class UsageSource:
     release: ReleaseSpec = ReleaseSpec()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapSettings:
+class MapSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Maps of the user's own, laid out like the shipped ones."""
 
     folders: tuple[Path, ...] = ()
@@ -155,23 +146,20 @@ class MapSettings:
         return tuple(inner for folder in self.folders if (inner := folder / kind).is_dir() or not folder.is_dir())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceSettings:
+class PriceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What tokens cost."""
 
     files: tuple[Path, ...] = ()
     currency: str = "USD"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InventorySettings:
+class InventorySettings(msgspec.Struct, frozen=True, kw_only=True):
     """The registered shared prefixes."""
 
     file: Path | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The whole configuration; everything has a default.
 
     Attributes:
@@ -188,4 +176,10 @@ class Config:
     maps: MapSettings = MapSettings()
     prices: PriceSettings = PriceSettings()
     inventory: InventorySettings = InventorySettings()
-    origin: str = field(default="configuration", compare=False)
+    origin: str = "configuration"
+
+    def __eq__(self, other: object) -> bool:
+        names = (name for name in self.__struct_fields__ if name != "origin")
+        return isinstance(other, Config) and all(getattr(self, name) == getattr(other, name) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]  # it holds mappings

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import yaml
 
 from prefix_cache_exporter.logs import without_credentials
@@ -25,8 +25,8 @@ def masked(config: Config) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}
+    if isinstance(value, msgspec.Struct):
+        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Path):

@@ -10,7 +10,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from prefix_cache_exporter import measures
-from prefix_cache_exporter.config import DEFAULT_PORT
+from prefix_cache_exporter.config.model import DEFAULT_PORT
 from prefix_cache_exporter.serve.ending import Event, Signals
 from prefix_cache_exporter.serve.settings import load_settings
 from prefix_cache_exporter.serve.sidecar import Options, Sidecar

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from prefix_cache_exporter.config import DEFAULT_PORT
+from prefix_cache_exporter.config.model import DEFAULT_PORT
 from prefix_cache_exporter.pack.model import Alert
 from prefix_cache_exporter.pack.rules import rule_files, rule_groups
 from prefix_cache_exporter.pack.settings import default_settings

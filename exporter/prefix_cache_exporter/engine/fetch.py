@@ -23,7 +23,7 @@ from .deadline import Deadline, DeadlineAdapter
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prefix_cache_exporter.config import EngineSource
+    from prefix_cache_exporter.config.model import EngineSource
 
 _OK = 200
 _PORTS = {"http": 80, "https": 443}

@@ -13,7 +13,7 @@ from .verify import State
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from prefix_cache_exporter.config import EngineSource
+    from prefix_cache_exporter.config.model import EngineSource
     from prefix_cache_exporter.recorder import Recorder
 
     from .delta import Delta

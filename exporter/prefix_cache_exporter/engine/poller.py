@@ -28,7 +28,7 @@ from .versions import parse_version
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from prefix_cache_exporter.config import EngineSource
+    from prefix_cache_exporter.config.model import EngineSource
     from prefix_cache_exporter.recorder import Recorder
 
     from .delta import Delta

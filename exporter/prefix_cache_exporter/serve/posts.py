@@ -18,7 +18,7 @@ from .watch import Watch, files_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from prefix_cache_exporter.config import Config, EngineSource
+    from prefix_cache_exporter.config.model import Config, EngineSource
     from prefix_cache_exporter.engine.maps import MapSet
     from prefix_cache_exporter.recorder import Recorder
     from prefix_cache_exporter.release_board import ReleaseBoard

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.release import ReleaseFile, Releases, from_mapping
 
 if TYPE_CHECKING:
-    from prefix_cache_exporter.config import ReleaseSpec
+    from prefix_cache_exporter.config.model import ReleaseSpec
     from prefix_cache_exporter.release_board import ReleaseBoard
 
 
@@ -50,6 +49,6 @@ def declared(spec: ReleaseSpec) -> Releases:
     Raises:
         DocumentError: for a release that cannot be one.
     """
-    named = {entry.name: getattr(spec, entry.name) for entry in fields(spec) if entry.name != "file"}
+    named = {name: getattr(spec, name) for name in spec.__struct_fields__ if name != "file"}
     given = {key: value for key, value in named.items() if value is not None}
     return from_mapping(given, "configuration") if given else Releases()

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from prefix_cache_exporter.config import build_config, load_config
+from prefix_cache_exporter.config.load import build_config, load_config
 from prefix_cache_exporter.documents import load_yaml
 from prefix_cache_exporter.release import from_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prefix_cache_exporter.config import Config
+    from prefix_cache_exporter.config.model import Config
 
 COMMAND_LINE = "command line"
 """What an error names instead of a file where a flag is at fault."""

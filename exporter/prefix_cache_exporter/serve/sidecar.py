@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 
 from prefix_cache_exporter import __version__, measures
 from prefix_cache_exporter.collector import LedgerCollector
-from prefix_cache_exporter.config import masked
+from prefix_cache_exporter.config.shown import masked
 from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.engine.maps import load_maps
 from prefix_cache_exporter.engine.words import caveat_sentences
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.registry import Collector
 
-    from prefix_cache_exporter.config import Config
+    from prefix_cache_exporter.config.model import Config
 
 _log = logging.getLogger(__name__)
 _HEALTH = measures.EXPORTER

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from prefix_cache_exporter.config import Config, UsageSource
+    from prefix_cache_exporter.config.model import Config, UsageSource
     from prefix_cache_exporter.recorder import Recorder
     from prefix_cache_exporter.release import Release
     from prefix_cache_exporter.release_board import ReleaseBoard

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from prefix_cache_exporter.config import Config
+    from prefix_cache_exporter.config.model import Config
 
 
 class Watch:

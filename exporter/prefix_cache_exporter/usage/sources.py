@@ -22,7 +22,7 @@ from .sketch import Window
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from prefix_cache_exporter.config import UsageSource
+    from prefix_cache_exporter.config.model import UsageSource
     from prefix_cache_exporter.recorder import Recorder
     from prefix_cache_exporter.release import Release
 
