@@ -9,8 +9,9 @@ never from text of a map.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from . import values
 from .conditions import Some
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from .paths import Path
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(msgspec.Struct, frozen=True):
     """The fast lane of one source.
 
     Attributes:
@@ -138,7 +138,7 @@ _SCOPE: Mapping[str, Any] = {
 }
 
 
-def _write(  # noqa: C901  # one step per part of a record
+def _write(  # one step per part of a record
     w: Writer,
     m: UsageMap,
     fields: Mapping[str, Path],
@@ -147,14 +147,8 @@ def _write(  # noqa: C901  # one step per part of a record
 ) -> dict[str, Any]:
     """Writes the body of the lane; gives the variables in which it leaves what it found."""
     _decline(w, m)
-    # Reasoning inside the output says nothing that is asked here: a total that needs it declines below.
-    needed = {name: m.tokens.get(name, ()) for name in _NEEDED if name != "reasoning" or m.reasoning_outside}
-    counts = {name: w.first(paths, "count") for name, paths in needed.items() if paths or name in _ALWAYS}
+    counts = _counts(w, m)
     i, o, t, reads, writes = (counts[name] for name in ("input", "output", "total", "read", "write"))
-    w.line(f"if {i} is None or {o} is None: DECLINE")
-    for name in ("extra_input", "extra_output", "reasoning"):
-        if m.tokens.get(name) and (name != "reasoning" or m.reasoning_outside):
-            w.line(f"if {counts[name]}: DECLINE")
     status = _status(w, m)
     w.line(f"c = ({reads} or 0) + ({writes} or 0)")
     if m.tokens.get("uncached"):
@@ -233,6 +227,19 @@ def _decline(w: Writer, m: UsageMap) -> None:
             w.line(f"if not {own} and {w.condition(rule.condition)}: DECLINE")
     for at in [*(m.parts.at if m.parts else ()), *(m.write_list.at if m.write_list else ())]:
         w.line(f"if {w.present([at])}: DECLINE")
+
+
+def _counts(w: Writer, m: UsageMap) -> dict[str, str]:
+    # Reasoning inside the output says nothing that is asked here: a total that needs it declines later.
+    needed = {name: m.tokens.get(name, ()) for name in _NEEDED if name != "reasoning" or m.reasoning_outside}
+    counts = {name: w.first(paths, "count") for name, paths in needed.items() if paths or name in _ALWAYS}
+    w.line(f"if {counts['input']} is None or {counts['output']} is None: DECLINE")
+    for name in ("extra_input", "extra_output", "reasoning"):
+        if m.tokens.get(name) and (name != "reasoning" or m.reasoning_outside):
+            w.line(f"if {counts[name]}: DECLINE")
+    if m.read_parts:
+        w.line(f"if {counts['read']} is None and {w.present(m.read_parts)}: DECLINE")
+    return counts
 
 
 def _status(w: Writer, m: UsageMap) -> str:

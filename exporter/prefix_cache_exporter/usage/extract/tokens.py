@@ -71,7 +71,26 @@ def numbers(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, int
                 found[name] = count
             elif problem is not None:
                 bad[name] = problem
+    if usage_map.read_parts and "read" not in found and "read" not in bad:
+        parts, problem = _added(first(usage_map.read_parts, record, usage))
+        if parts is not None:
+            found["read"] = parts
+        elif problem is not None:
+            bad["read"] = problem
     return found, bad
+
+
+def _added(parts: Any) -> tuple[int | None, str | None]:
+    """The numbers among an object's members, added, and what is wrong with one of them; None where there is none."""
+    counts = [
+        tokens(value)
+        for value in (parts.values() if isinstance(parts, dict) else ())
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    for _, problem in counts:
+        if problem is not None:
+            return None, problem
+    return (sum(count or 0 for count, _ in counts), None) if counts else (None, None)
 
 
 def written_by_ttl(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, int] | None, str | None]:

@@ -89,6 +89,7 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
         status=tuple(map(_status_rule, status.get("rules", ()))),
         default_status=status.get("default", "success"),
         tokens={name: parse_paths(tokens[name]) for name in _TOKENS if name in tokens},
+        read_parts=parse_paths(tokens.get("read_parts")),
         write_by_ttl={
             ttl: parse_paths(tokens["write_by_ttl"][ttl]) for ttl in TTLS if ttl in tokens.get("write_by_ttl", {})
         },

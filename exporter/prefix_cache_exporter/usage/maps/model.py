@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +16,7 @@ IDLE_SECONDS = 300.0
 """How long a request whose output is not final may be silent; reasoning models pause for minutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """A time span in a record: a number with a unit, or from one moment to another."""
 
     path: Path | None
@@ -27,18 +27,16 @@ class Span:
     condition: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StatusRule:
+class StatusRule(msgspec.Struct, frozen=True):
     """One way to tell how a request ended."""
 
     condition: Condition | None
     status: str
     paths: tuple[Path, ...] = ()
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class AdditiveRule:
+class AdditiveRule(msgspec.Struct, frozen=True):
     """A rule of its own for some records."""
 
     condition: Condition
@@ -46,8 +44,7 @@ class AdditiveRule:
     total_ignored: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WriteList:
+class WriteList(msgspec.Struct, frozen=True):
     """Writes by time to live as a list of objects."""
 
     at: tuple[Path, ...]
@@ -55,8 +52,7 @@ class WriteList:
     tokens: str
 
 
-@dataclass(frozen=True, slots=True)
-class PartsRule:
+class PartsRule(msgspec.Struct, frozen=True):
     """Calls within a request that the usage object leaves out."""
 
     at: tuple[Path, ...]
@@ -66,8 +62,7 @@ class PartsRule:
     unclear: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(msgspec.Struct, frozen=True):
     """How several lines make one record."""
 
     starts: Some
@@ -79,16 +74,14 @@ class Stream:
     idle_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class ContextRule:
+class ContextRule(msgspec.Struct, frozen=True):
     """Lines that say something about later lines of the same file."""
 
     condition: Condition
     sets: Mapping[str, tuple[Path, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class UsageMap:
+class UsageMap(msgspec.Struct, frozen=True):
     """A format's facts, compiled. Each attribute is the schema's key of the same name."""
 
     format: str
@@ -116,6 +109,7 @@ class UsageMap:
     status: tuple[StatusRule, ...]
     default_status: str
     tokens: Mapping[str, tuple[Path, ...]]
+    read_parts: tuple[Path, ...]
     write_by_ttl: Mapping[str, tuple[Path, ...]]
     write_list: WriteList | None
     write_is_split: bool
