@@ -166,9 +166,9 @@ class Blocks:
     ) -> tuple[list[Group], int]:
         """Decoded lines of a block to groups; what is not plain after all goes to `odd`."""
         assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
-        identity, repeats, ids = self._plan.identity, 0, []
-        if identity is not None:
-            ids = self.recent.keys(map(identity, decoded))
+        keys, repeats, ids = self._plan.keys, 0, []
+        if keys is not None:
+            ids = keys(decoded)
             if not self.recent.add_all(ids):
                 fresh = [self.recent.add(one) for one in ids]
                 repeats = fresh.count(False)
@@ -308,7 +308,9 @@ class Blocks:
         found = {leaf: [value_of(one, leaf.attribute) for one in seen] for leaf in self._leaves}
         live = {leaf: values for leaf, values in found.items() if any(value is not None for value in values)}
         keys = keys_of(kept) if len(kept) >= _ENOUGH and self._chances > 0 else None
-        self._plan = plan_for(self._lane.struct, live, self._roles, self._map, self._fields, keys=keys)
+        self._plan = plan_for(
+            self._lane.struct, live, self._roles, self._map, self._fields, keys=keys, hashed=self.recent.hashes
+        )
         self._samples.clear()
         self._varied.clear()
         self._known.clear()

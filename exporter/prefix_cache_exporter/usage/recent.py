@@ -12,10 +12,11 @@ _WARY = 64
 
 
 class Memory(Protocol):
-    """Remembers ids of records."""
+    """Remembers ids of records by what stands for them."""
 
-    def keys(self, ids: Iterable[str]) -> list[Any]:
-        """What stands for ids here."""
+    @property
+    def hashes(self) -> bool:
+        """Whether the interpreter's own hash stands for an id; else it stands for itself."""
 
     def add(self, key: Any) -> bool:
         """Remembers an id; whether it is new."""
@@ -30,16 +31,13 @@ class Memory(Protocol):
 class Recent:
     """Ids seen lately, as 64-bit hashes: at least the last `bound`, at most three times as many and a block."""
 
+    hashes = True
+
     def __init__(self, bound: int) -> None:
         self._bound = max(bound, 1)
         self._seen: set[int] = set()
         self._order: list[int] = []
         self._wary = 0
-
-    @staticmethod
-    def keys(ids: Iterable[str]) -> list[int]:
-        """What stands for ids here."""
-        return list(map(hash, ids))
 
     def add(self, key: int) -> bool:
         """Remembers an id; whether it is new."""

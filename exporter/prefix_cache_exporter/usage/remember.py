@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .normaliser import KEY_BYTES, digester
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from hashlib import blake2b
 
 _SEGMENT = 4096
@@ -26,6 +26,8 @@ class Durable:
         key: keys the hashes that are stored.
         saved: stored parts by name; those of others are passed over.
     """
+
+    hashes = False
 
     def __init__(self, bound: int, key: bytes = b"", saved: Mapping[str, bytes] | None = None) -> None:
         self._bound, self._digest = bound, digester(key)
@@ -42,11 +44,6 @@ class Durable:
         self._old: set[int] = set()
         self._segments: dict[int, list[str]] = {self._number: []}
         self._changed: set[int] = set()
-
-    @staticmethod
-    def keys(ids: Iterable[str]) -> list[str]:
-        """Ids stand for themselves here."""
-        return list(ids)
 
     def add(self, one: str) -> bool:
         """Remembers an id; whether it is new."""

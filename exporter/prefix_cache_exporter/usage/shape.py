@@ -9,7 +9,7 @@ import msgspec
 
 from . import values
 from .conditions import Every, Some, Test
-from .narrow import run_for
+from .narrow import keys_for, run_for
 from .rules.additive import EXCLUSIVE
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .conditions import Condition
     from .maps.model import UsageMap
-    from .narrow import Run
+    from .narrow import KeysOf, Run
     from .paths import Path
 
 _COUNT = Annotated[int, msgspec.Meta(ge=0, le=values.MOST_TOKENS)]
@@ -47,7 +47,7 @@ class Plan(NamedTuple):
         getter: the members of a decoded line as a row: numbers, words that decide what a line means, fields.
         words: where in a row the words begin, and where the fields do.
         fields: names of asked-for fields, and where each stands; it may be one of the words.
-        identity: gives the id of a decoded line; None where lines have none.
+        keys: gives what stands for the ids of decoded lines in their memory; None where lines have none.
         run: the arithmetic.
         ttls: times to live for which tokens may be written.
         close: whether it was made for just the keys and words that were seen.
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     getter: Callable[[Any], tuple[Any, ...]]
     words: tuple[int, int]
     fields: Sequence[tuple[str, int]]
-    identity: Callable[[Any], str] | None
+    keys: KeysOf | None
     run: Run
     ttls: AbstractSet[str]
     close: bool
@@ -135,6 +135,7 @@ def plan_for(
     fields: Mapping[str, tuple[Any, ...]],
     *,
     keys: Keys | None = None,
+    hashed: bool = False,
 ) -> Plan | None:
     """How to decode lines of which just these members are there; None where they ask for more than columns can do.
 
@@ -145,6 +146,7 @@ def plan_for(
         m: the map.
         fields: asked-for fields.
         keys: all keys of the lines that were looked at, where they are enough to expect no other keys and words.
+        hashed: whether the memory of ids wants hashes of them.
     """
     kinds: dict[str, Any] = {}
     place: dict[str, str] = {}
@@ -182,7 +184,7 @@ def plan_for(
         attrgetter(place["input"], place["output"], *said),
         (2, 2 + len(deciding)),
         [(name, 2 + order.index(steps)) for name, steps in fields.items() if steps in words],
-        attrgetter(place["id"]) if "id" in place else None,
+        keys_for(place["id"], hashed=hashed) if "id" in place else None,
         run_for(
             place,
             [word for word in said if word not in constant],
