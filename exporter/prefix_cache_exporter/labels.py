@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,8 +28,7 @@ DEFAULT_LIMITS = {
 _DEFAULT = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """How many different values each label may have.
 
     Attributes:
@@ -37,7 +37,7 @@ class Limits:
         series: most series of one family.
     """
 
-    labels: Mapping[str, int] = field(default_factory=lambda: DEFAULT_LIMITS)
+    labels: Mapping[str, int] = msgspec.field(default_factory=lambda: DEFAULT_LIMITS)
     label_length: int = 200
     series: int = 10_000
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Kind = Literal["counter", "gauge", "histogram", "info"]
 Plane = Literal["engine", "usage", "release", "exporter"]
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(msgspec.Struct, frozen=True):
     """One metric family of the exporter's page.
 
     Attributes:
@@ -45,8 +45,7 @@ class Family:
         return f"{self.name}_total" if self.kind == "counter" else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(msgspec.Struct, frozen=True):
     """A quotient with both sides named; computed by summing first and dividing last.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|["{}\[\],]', re.DOTALL)
 _BLANK = b" \t\r\n\0\xef\xbb\xbf"
@@ -16,8 +17,7 @@ def is_values(front: bytes) -> bool:
     return _OPENING.match(front) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """Whole values at the front of some bytes.
 
     Attributes:

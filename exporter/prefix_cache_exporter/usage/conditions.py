@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from .paths import MISSING, Path, parse_path
 
@@ -20,8 +21,7 @@ class Condition(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(msgspec.Struct, frozen=True):
     """One question about the first value present at some paths.
 
     Attributes:
@@ -53,8 +53,7 @@ class Test:
         return known if self.test == "any_of" else not known
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(msgspec.Struct, frozen=True):
     """Holds where all of its parts hold."""
 
     parts: tuple[Condition, ...]
@@ -64,8 +63,7 @@ class Every:
         return all(part.holds(record, usage) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Some:
+class Some(msgspec.Struct, frozen=True):
     """Holds where one of its parts holds; never without parts."""
 
     parts: tuple[Condition, ...]

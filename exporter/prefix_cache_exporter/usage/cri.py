@@ -6,7 +6,8 @@ https://github.com/kubernetes/design-proposals-archive/blob/8da1442ea29adccea406
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+import msgspec
 
 LINE = re.compile(rb"\d{4}-\d\d-\d\dT\S+ (stdout|stderr) ([PF])(?::\S*)? ?(.*)", re.DOTALL)
 """Time, stream, whether more parts follow, and the text; leading blanks of the text belong to it."""
@@ -15,12 +16,11 @@ ORPHAN = "orphan_partial"
 TOO_LONG = "too_long"
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(msgspec.Struct):
     """Parts of one stream's line so far; None where they grew over the limit."""
 
     start: int
-    text: bytearray | None = field(default_factory=bytearray)
+    text: bytearray | None = msgspec.field(default_factory=bytearray)
 
 
 class Joiner:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,8 +23,7 @@ _FRONT = 1 << 16
 """Bytes of a piece in which a telling line is looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(msgspec.Struct, frozen=True):
     """What was cut from a log at some offset.
 
     Attributes:

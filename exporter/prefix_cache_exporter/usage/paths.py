@@ -13,7 +13,6 @@ A path that starts with `$` begins at the record, any other at the record's usag
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,8 +59,7 @@ _INDEX_GROUP = 4
 _ESCAPED = re.compile(r"\\(.)")
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(msgspec.Struct, frozen=True):
     """A compiled path.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, overload
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,8 +52,7 @@ class Block(Sequence[bytes]):
     __hash__ = None  # type: ignore[assignment]  # a list in all but name
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """What one read gave.
 
     Attributes:
@@ -62,7 +62,7 @@ class Piece:
     """
 
     lines: Sequence[bytes]
-    lost: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, int] = msgspec.field(default_factory=dict)
     size: int = 0
 
 

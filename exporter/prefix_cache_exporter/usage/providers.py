@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml
 
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class Providers:
+class Providers(msgspec.Struct, frozen=True):
     """What is known of providers as such.
 
     Attributes:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from prefix_cache_exporter.documents import DocumentError
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 _FOREVER = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """One reuse rule.
 
     Attributes:

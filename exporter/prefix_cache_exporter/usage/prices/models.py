@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from prefix_cache_exporter.documents import DocumentError
 
@@ -31,8 +32,7 @@ class Edges(NamedTuple):
     daily: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(msgspec.Struct, frozen=True):
     """The prices of a model in one mode."""
 
     prices: ModelPrices
@@ -43,8 +43,7 @@ class Schedule:
         return self.prices.rates(total, time, self.mode)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelPrices:
+class ModelPrices(msgspec.Struct, frozen=True):
     """One model of a book: its prices over time and what other service tiers change."""
 
     id: str
@@ -55,7 +54,7 @@ class ModelPrices:
     place: str
     source: str
     date: str
-    _rates: dict[tuple[int, int, int], Rates] = field(default_factory=dict, compare=False)
+    _rates: dict[tuple[int, int, int], Rates] = msgspec.field(default_factory=dict)
 
     def rates(self, total: int, time: float | None, mode: str | None) -> Rates | str:
         """The prices of a request, or the reason why there are none.
@@ -144,8 +143,7 @@ class ModelPrices:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Book:
+class Book(msgspec.Struct, frozen=True):
     """One price book: what one provider charges."""
 
     file: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from prefix_cache_exporter.measures.usage import MONEY_SCALE
 
@@ -18,8 +19,7 @@ ANY_TTL = "*"
 """Stands for every time to live that a book does not name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(msgspec.Struct, frozen=True):
     """What one token costs, in 10^-18 of `currency`. None: the book does not say.
 
     Attributes:

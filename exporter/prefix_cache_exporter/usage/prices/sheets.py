@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +16,7 @@ Price = tuple[Decimal, bool]
 """A price per token, or (True) a multiple of the input price."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """When a price holds, in seconds since 1970 and seconds of the UTC day."""
 
     start: float
@@ -39,8 +39,7 @@ class Span:
         return first <= second < last if first < last else second >= first or second < last
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
+class Sheet(msgspec.Struct, frozen=True):
     """The prices of one period or mode: those of short prompts, and what changes above a total input."""
 
     span: Span
