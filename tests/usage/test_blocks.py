@@ -23,7 +23,6 @@ from prefix_cache_exporter.usage.namespaces import Protector
 from prefix_cache_exporter.usage.paths import parse_path
 from prefix_cache_exporter.usage.prices.book import PriceBook
 from prefix_cache_exporter.usage.prices.money import record_of
-from prefix_cache_exporter.usage.recent import Recent
 from prefix_cache_exporter.usage.record import Duplicate, UsageRecord
 from prefix_cache_exporter.usage.sums import EVERYTHING, Bounds
 from prefix_cache_exporter.usage.tally import Tally, TokenSums
@@ -269,36 +268,7 @@ def test_many_combinations_of_words_are_not_all_kept():
     for start in range(0, 10_000, 1000):
         lines = [json.dumps(chat(number, model=f"m{number}")).encode() for number in range(start, start + 1000)]
         assert len(blocks.take(b"\n".join(lines)).groups) == 1000
-    assert len(blocks._samples) <= 4096
-
-
-def test_recent_remembers_at_least_its_bound():
-    recent = Recent(3)
-    assert all(recent.add(number) for number in range(5))
-    assert not recent.add(4)
-    assert not recent.add(2)
-    assert recent.add_all([10, 11])
-    assert not recent.add_all([11, 12])
-    assert not recent.add_all([13, 13])
-    recent.drop({10})
-    assert recent.add(10)
-    assert not recent.add(11)
-
-
-def test_a_block_with_repeats_leaves_the_memory_as_it_was():
-    recent = Recent(100)
-    assert recent.add_all([1, 2, 3])
-    for _ in range(2):  # at first unprepared, then wary
-        assert not recent.add_all([3, 4, 5])
-        assert not recent.add_all([6, 6])
-    assert [recent.add(number) for number in range(1, 7)] == [False, False, False, True, True, True]
-
-
-def test_recent_forgets_what_is_long_ago():
-    recent = Recent(3)
-    assert recent.add_all(list(range(9)))
-    assert [recent.add(number) for number in (8, 7, 6)] == [False] * 3
-    assert recent.add(5)
+    assert len(blocks._samples._known) <= 4096
 
 
 def test_words_that_make_a_line_special_go_the_general_way_and_their_ids_are_remembered_once():

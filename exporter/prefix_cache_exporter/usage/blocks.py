@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from . import values
 from .intake import Group
 from .recent import Recent
-from .record import NOTHING, UsageRecord
+from .samples import REMEMBERED, Samples
 from .shape import full, keys_of, leaves, plan_for, roles_of, value_of, words_of
 from .sums import NOTHING_AT_ALL, Sums, Times
 from .typed import lane_for
@@ -31,12 +30,11 @@ if TYPE_CHECKING:
     from .maps.model import UsageMap
     from .paths import Path
     from .recent import Memory
+    from .record import UsageRecord
     from .shape import Plan
     from .sums import Bounds
     from .typed import Lane
 
-_REMEMBERED = 4096
-"""Combinations of words whose meaning is kept."""
 _LEARN_FROM = 200
 _ENOUGH = 100
 """Lines that tell what to expect of all others."""
@@ -110,8 +108,6 @@ class Blocks:
         self._plan: Plan | None = None
         self._failures = 0
         self._chances = _CHANCES
-        self._samples: dict[tuple[Any, ...], UsageRecord | None] = {}
-        self._varied: dict[tuple[Any, ...], UsageRecord] = {}
         self._label, self.window = label, (-inf, inf)
         self._known: dict[Any, Any] = {}
         self._combinations = 0
@@ -123,10 +119,10 @@ class Blocks:
         self._decoded: list[Any] = []
         self._places: dict[int, int] = {}
         self._fields = {name: full(path, usage_map) for name, path in (fields or {}).items()}
-        self._protect = protect or dict
         if self._lane is not None:
             self._general = msgspec.json.Decoder(self._lane.struct).decode
             self._leaves = list(leaves(self._lane.struct))
+            self._samples = Samples(self._lane, self._general, protect or dict)
 
     def take(self, block: bytes | memoryview) -> Taken:
         """What a block of whole lines comes to; nothing of it is kept. Never raises."""
@@ -146,7 +142,7 @@ class Blocks:
         groups, repeats = self._counted(decoded, lines, block, odd) if decoded else ([], 0)
         if len(odd) * 2 > count or (self._plan.close and self._chances <= 0):  # the shape has changed
             self._plan = None
-        return Taken(groups, odd, repeats, count, self.sums() if len(self._sums) >= _REMEMBERED else [])
+        return Taken(groups, odd, repeats, count, self.sums() if len(self._sums) >= REMEMBERED else [])
 
     def _one_by_one(self, block: bytes | memoryview) -> tuple[list[Any], list[bytes], list[bytes]]:
         assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
@@ -195,18 +191,18 @@ class Blocks:
             self._places = {id(line): n for n, line in enumerate(self._decoded)}
         return self._places[id(one)]
 
+    def _line(self, one: Any) -> bytes:
+        self._split = self._split or lines_of(self._block)
+        return self._split[self._place(one)]
+
     def _opened(self, words: tuple[Any, ...], one: Any, numbers: Row) -> Sums | None:
         """The sums of lines with some words; None where they are not plain."""
         assert self._plan is not None  # noqa: S101  # for mypy: one of its lines is at hand
         row, (first, last) = self._plan.getter(one), self._plan.words
-        meaning = row[first:last]
-        if meaning not in self._samples:
-            self._split = self._split or lines_of(self._block)
-            self._remember(self._samples, meaning, self._sample(self._split[self._place(one)], numbers, row))
-        sample = self._samples[meaning]
+        said = {name: row[at] for name, at in self._plan.fields}
+        sample = self._samples.of(row[first:last], said, numbers, lambda: self._line(one))
         if sample is None:
             return None
-        sample = self._with_extra(sample, meaning, row)
         sums = self._sums.get(id(sample))
         if sums is None:
             label, bounds = (
@@ -225,7 +221,7 @@ class Blocks:
 
     def _know(self, words: tuple[Any, ...], sums: Sums) -> None:
         self._combinations += 1
-        if self._combinations > _REMEMBERED:
+        if self._combinations > REMEMBERED:
             self._known.clear()
             self._combinations = 1
         within = self._known
@@ -240,54 +236,6 @@ class Blocks:
         self._known.clear()
         self.times.reset()
         return found
-
-    def _extra(self, row: tuple[Any, ...]) -> Mapping[str, str]:
-        """The asked-for fields of a row, as far as they may be kept."""
-        assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
-        found = {name: text for name, at in self._plan.fields if (text := values.word(row[at]))}
-        return self._protect(found) if found else NOTHING
-
-    def _with_extra(self, sample: UsageRecord, meaning: tuple[Any, ...], row: tuple[Any, ...]) -> UsageRecord:
-        """The sample with a row's fields; the same object for the same fields."""
-        extra = self._extra(row)
-        if extra == sample.extra:
-            return sample
-        key = (meaning, *sorted(extra.items()))
-        found = self._varied.get(key)
-        if found is None:
-            found = msgspec.structs.replace(sample, extra=extra)
-            self._remember(self._varied, key, found)
-        return found
-
-    @staticmethod
-    def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:
-        if len(memory) >= _REMEMBERED:
-            memory.clear()
-        memory[key] = value
-
-    def _sample(self, line: bytes, numbers: Row, row: tuple[Any, ...]) -> UsageRecord | None:
-        """What the fast lane says of a line, without its numbers; None where it says anything but the columns do."""
-        assert self._lane is not None  # noqa: S101  # for mypy: there is a plan
-        one = self._lane.record(self._general(line))
-        if one is None or one.status != "success":
-            return None
-        said = (
-            one.total_input_tokens,
-            one.cache_read_tokens,
-            one.cache_write_tokens,
-            one.uncached_input_tokens,
-            one.output_tokens,
-            one.cache_write_by_ttl,
-            one.time,
-            one.ttft_seconds,
-            one.duration_seconds,
-        )
-        if said != numbers or one.extra != self._extra(row):
-            return None
-        return UsageRecord(
-            None, one.format, one.provider, one.model, None, one.status, one.quality, (), None, None, None, NOTHING,
-            None, None, None, None, one.attempt, one.service_tier, one.batch, (), one.extra,
-        )  # fmt: skip
 
     def _learn(self, block: bytes | memoryview) -> None:
         """Learns the shape of a log from the lines that the fast lane takes."""
@@ -312,7 +260,6 @@ class Blocks:
             self._lane.struct, live, self._roles, self._map, self._fields, keys=keys, hashed=self.recent.hashes
         )
         self._samples.clear()
-        self._varied.clear()
         self._known.clear()
 
 
