@@ -87,3 +87,12 @@ def test_the_price_book_and_the_inventory_of_the_page_about_money_can_be_used(tm
     inventory = load_inventory(tmp_path / "inventory.yaml")
     assert inventory.tokens("support-chat", "r42", "claude-opus-5") == 612 + 1525
     assert inventory.tokens("support-chat", "1.10", None) == 612
+
+
+def test_the_worked_example_of_the_readme_comes_out_of_its_log(capsys):
+    log, field = str(ROOT / "docs" / "worked-example.jsonl"), "eligible_tokens=$.metadata.eligible_tokens"
+    assert cli.run(["report", log, "--format", "openai.chat", "--field", field]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Population hit ratio (usage) R 45.9 % 61,440 133,920" in said
+    assert "Eligible-prefix effectiveness 75.0 % 61,440 81,920" in said
+    assert "Request hit ratio H 80.0 % 80 100" in said

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 
 import pytest
 
@@ -73,3 +74,16 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path, capsys):
     assert cli.run(["pack", "--out", str(tmp_path)]) == 1
     err = capsys.readouterr().err
     assert err == f"error: {tmp_path}/alerts: file: got file exists, expected a folder that can be written\n"
+
+
+@pytest.mark.parametrize("command", [["pack", "--out"], ["check", "pack"]])
+def test_without_what_dashboards_are_written_with_it_says_what_to_install(command, tmp_path, capsys, monkeypatch):
+    """The sidecar's own installation has no grafanalib."""
+    for name in [name for name in sys.modules if name.startswith("prefix_cache_exporter.pack.dashboards")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "grafanalib", None)
+    pack = tmp_path / "pack.yaml"
+    pack.write_text("{}\n")
+    assert cli.run([*command, str(tmp_path if "--out" in command else pack)]) == 1
+    err = capsys.readouterr().err
+    assert err == "error: pack: got no package grafanalib, expected pip install 'prefix-cache-exporter[pack]'\n"

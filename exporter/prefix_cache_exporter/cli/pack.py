@@ -47,11 +47,18 @@ def _pack(args: argparse.Namespace) -> int:
             print(path)
     except (DocumentError, writer.PackError) as error:
         return failed(error)
+    except ModuleNotFoundError as error:
+        return failed(_absent(error))
     except BrokenPipeError:  # whoever read what we print went away; that is no error of a file
         raise
     except OSError as error:
         return failed(of_file(error.filename, error, "a folder that can be written"))
     return DONE
+
+
+def _absent(error: ModuleNotFoundError) -> str:
+    """What to install for a package that the sidecar alone does not need."""
+    return f"pack: got no package {error.name}, expected pip install 'prefix-cache-exporter[pack]'"
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -63,6 +70,8 @@ def _check(args: argparse.Namespace) -> int:
         count = sum(len(producer.make(chosen)) for producer in producers.PRODUCERS)
     except DocumentError as error:
         return failed(error)
+    except ModuleNotFoundError as error:
+        return failed(_absent(error))
     note = ""
     try:
         from prefix_cache_exporter.pack.lint import lint  # noqa: PLC0415  # slow to import
