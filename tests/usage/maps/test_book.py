@@ -24,6 +24,14 @@ def test_maps_extend_one_another_and_files_stand_beside_folders(tmp_path):
     assert {"house.base", "house.more", "openai.chat"} <= set(maps.formats)
 
 
+def test_a_folder_is_one_of_maps_or_one_that_configuration_names(tmp_path):
+    """`report --maps` and `maps: {folders: […]}` mean the same folder."""
+    (tmp_path / "usage").mkdir()
+    (tmp_path / "usage" / "shop.yml").write_text("format: shop.llm\nusage_from: openai.chat\n")
+    for folder in (tmp_path, tmp_path / "usage"):
+        assert "shop.llm" in MapBook([folder]).formats
+
+
 def test_a_format_that_nobody_knows_says_what_looks_like_it():
     with pytest.raises(UnknownFormatError, match="did you mean openai"):
         get_map("openai.chatt")

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from prefix_cache_exporter.documents import DocumentError
+from prefix_cache_exporter.usage.maps.book import MapBook
 from support.usage_maps import book
+
+OURS = "format: a.b\nusage_from: openai.chat\n"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +44,7 @@ from support.usage_maps import book
             "format: a.b\nextends: vllm.chat\naliases: [openai.completions]\n",
             "0.yaml: aliases: got openai.completions, expected a name that no other map has",
         ),
-        ("format: a.b\nskip: [on]\n", "0.yaml: skip[0]: got true, expected a condition: a path and a test"),
+        ("format: a.b\nskip: [true]\n", "0.yaml: skip[0]: got true, expected a condition: a path and a test"),
         (
             "format: a.b\nskip: [{path: $.a, equals: 1}]\n",
             "0.yaml: skip[0]: got the unknown key equals, expected one of all, any, any_of, at_least, contains, empty,",
@@ -80,9 +85,116 @@ from support.usage_maps import book
             '0.yaml: additive.rule: got "maybe", expected one of "inclusive", "exclusive", "by_total"',
         ),
         ("usage: $.x\n", "0.yaml: document: got no format, expected the key format"),
+        (
+            f"{OURS}usage_form: x\n",
+            "0.yaml: document: got the unknown key usage_form, expected one of additive, ",
+        ),
+        (f"{OURS}modle: $.m\n", "usage, usage_from; did you mean model?"),
+        (
+            f"{OURS}tokens: {{inptu: x}}\n",
+            "0.yaml: tokens: got the unknown key inptu, expected one of extra_input, ",
+        ),
+        (
+            f"{OURS}provider: {{form: $.v}}\n",
+            "provider: got the unknown key form, expected one of default, from, n",
+        ),
+        (f"{OURS}tokens: {{read: 5}}\n", "0.yaml: tokens.read: got 5, expected a path or a list of paths"),
+        (f"{OURS}at: [$.a]\n", "0.yaml: at: got [\"$.a\"], expected a path like $.a.b[0].'c.d'"),
+        (f"{OURS}stream: true\n", "0.yaml: stream: got true, expected object or null"),
+        (f"{OURS}stream: {{idle_seconds: 0}}\n", "0.yaml: stream.idle_seconds: got 0, expected more than 0"),
+        (
+            f"{OURS}at: $.items[*]\n",
+            "0.yaml: at: got a path with [*], expected one without: only each goes through a list",
+        ),
+        (
+            f"{OURS}tokens: {{input: ['parts[*].in']}}\n",
+            "0.yaml: tokens.input[0]: got a path with [*], expected one without: only each goes through a list",
+        ),
+        (
+            "format: a.b\nextends: openai.chat\nat: $.x\n",
+            "0.yaml: at: got no usage_from beside it, expected the format of the object there as usage_from",
+        ),
+        (
+            f"{OURS}skip: {{path: $.x, present: true, reason: a}}\n",
+            "expected a list of conditions: [{path: $.a, present: true}]",
+        ),
+        (
+            f"{OURS}status: {{rules: [{{path: $.c, at_least: 400, is: error}}]}}\n",
+            '0.yaml: status.rules[0].is: got "error", expected one of success, failed, cancelled, incomplete',
+        ),
+        (
+            f"{OURS}status: {{rules: [{{path: $.c, at_least: 400}}]}}\n",
+            "0.yaml: status.rules[0].is: got nothing, expected one of success, failed, cancelled, incomplete",
+        ),
+        (f"{OURS}duration: $.ms\n", '0.yaml: duration: got "$.ms", expected a list of time spans: [{path: $.ms, unit'),
+        (f"{OURS}duration: [$.ms]\n", '0.yaml: duration[0]: got "$.ms", expected a time span: {path: $.ms, unit: ms}'),
+        (f"{OURS}ttft: [{{from: $.a}}]\n", "0.yaml: ttft[0]: got no to, expected path and unit, or from and to"),
+        (f"{OURS}ttft: [{{unit: s}}]\n", "0.yaml: ttft[0]: got neither path nor from and to, expected path and unit, "),
+        ("format: a.b\nusage: $.u\ntokens: {output: x}\n", "0.yaml: tokens: got no input, expected the key input: "),
+        (f"{OURS}inherit: [ts]\n", "0.yaml: inherit: got no each beside it, expected each: where the records of a "),
     ],
 )
 def test_a_map_that_cannot_be_used_says_where_and_why(tmp_path, text, message):
     with pytest.raises(DocumentError) as raised:
         book(tmp_path, text)
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "skip: [{path: $.hit, any_of: [yes], reason: hit}]",
+            "0.yaml: skip[0].any_of[0]: got yes, which YAML takes for true, expected 'yes' in quotes, or true",
+        ),
+        (
+            "status: {rules: [{path: $.ok, values: {no: failed}}]}",
+            "0.yaml: status.rules[0].values: got no, which YAML takes for false, expected 'no' in quotes, or false",
+        ),
+        ("time: on", "0.yaml: time: got on, which YAML takes for true, expected 'on' in quotes, or true"),
+        (
+            "skip: [{path: $.code, none_of: [0200], reason: x}]",
+            "0.yaml: skip[0].none_of[0]: got 0200, which YAML takes for another number, expected '0200' in quotes",
+        ),
+        (
+            "skip: [{path: $.at, any_of: [12:30], reason: x}]",
+            "0.yaml: skip[0].any_of[0]: got 12:30, which YAML takes for another number, expected '12:30' in quotes",
+        ),
+    ],
+)
+def test_a_word_that_yaml_takes_for_something_else_is_told(tmp_path, text, message):
+    """It would be held against every line and never be found."""
+    with pytest.raises(DocumentError) as raised:
+        book(tmp_path, f"{OURS}{text}\n")
+    assert message in str(raised.value)
+
+
+def test_what_is_true_or_false_however_it_is_written_may_be(tmp_path):
+    text = "skip: [{path: $.x, present: yes, reason: &a x}, {path: $.'on', any_of: ['yes', true, 5, 0.5], reason: *a}]"
+    assert book(tmp_path, f"{OURS}{text}\ncumulative: off\n").get("a.b").cumulative is False
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("a.b", "a.b"), "1.yaml: format: got a.b, expected a name that no other map has; 0.yaml has it"),
+        (
+            ("openai.chat",),
+            "0.yaml: format: got openai.chat, expected a name that no other map has; one of the shipped ones",
+        ),
+    ],
+)
+def test_a_name_that_is_taken_says_by_whom(tmp_path, monkeypatch, names, message):
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate(names):
+        Path(f"{number}.yaml").write_text(f"format: {name}\nextends: vllm.chat\n")
+    with pytest.raises(DocumentError) as raised:
+        MapBook(["0.yaml", "1.yaml"][: len(names)])
+    assert str(raised.value).startswith(message)
+
+
+def test_a_circle_of_maps_is_told(tmp_path):
+    circle = [f"format: a.{one}\nusage_from: a.{other}\n" for one, other in ("bc", "cd", "db")]
+    with pytest.raises(DocumentError) as raised:
+        book(tmp_path, *circle)
+    assert "2.yaml: usage_from: got a.b, expected a format that does not lead back to this one" in str(raised.value)

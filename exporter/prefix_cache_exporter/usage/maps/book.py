@@ -11,6 +11,7 @@ from prefix_cache_exporter.documents import DocumentError
 from .compiler import compile_map
 from .files import read_map, shipped_files, user_files
 from .folding import lay_over
+from .mistakes import whole_or_raise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,18 +45,18 @@ class MapBook:
         own: dict[str, dict[str, Any]] = {}
         self._documents: Mapping[str, dict[str, Any]] = ChainMap(own, shipped_files())  # type: ignore[arg-type]  # written to `own` only
         self._files = {name: f"{name}.yaml" for name in self._documents}
-        self._own: set[str] = set()
         self._maps: dict[str, UsageMap] = {}
         for file in user_files(user):
             document = read_map(file)
             name = document["format"]
             if name in self._documents:
-                raise DocumentError(str(file), "format", name, "a name that no other map has")
+                whose = f"{self._files[name]} has it" if name in own else "one of the shipped ones has it"
+                raise DocumentError(str(file), "format", name, f"a name that no other map has; {whose}")
             own[name], self._files[name] = document, str(file)
-            self._own.add(name)
+        self._own = frozenset(own)
         if own:
             self._aliases  # noqa: B018  # a user's map may claim a name that another has
-        for name in self._own:
+        for name in own:
             self.get(name)
 
     @cached_property
@@ -99,7 +100,9 @@ class MapBook:
         return self._maps[name]
 
     def _compile(self, name: str) -> UsageMap:
-        return compile_map(self._fold(name, ()), self._files[name])
+        folded = self._fold(name, ())
+        whole_or_raise(folded, self._files[name])
+        return compile_map(folded, self._files[name])
 
     def _fold(self, name: str, seen: tuple[str, ...]) -> dict[str, Any]:
         document = self._documents[name]

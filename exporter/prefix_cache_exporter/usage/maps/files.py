@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml, read_schema, validate
 from prefix_cache_exporter.usage.values import word
 
-from .mistakes import look
+from .misread import look_for_misread
+from .mistakes import look, with_near_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,8 +24,12 @@ def read_map(file: Path | str) -> dict[str, Any]:
         DocumentError: where it is none.
     """
     document = _with_text_keys(load_yaml(file))
+    look_for_misread(Path(file).read_bytes(), str(file))
     look(document, str(file))
-    validate(document, read_schema("usage"), str(file))
+    try:
+        validate(document, read_schema("usage"), str(file))
+    except DocumentError as error:
+        raise with_near_key(error) from error
     if not document.get("tokens") and not {"extends", "usage_from"} & document.keys():
         expected = "paths of the numbers, or usage_from: a format that knows them"
         raise DocumentError(str(file), "tokens", "nothing", expected)
@@ -71,11 +76,15 @@ def shipped_files() -> Mapping[str, dict[str, Any]]:
 
 
 def user_files(user: Iterable[Path | str]) -> list[Path]:
-    """The files of the user's own maps: of each folder, all that are YAML, by name."""
+    """The files of the user's own maps: of each folder, all that are YAML, by name.
+
+    A folder may be one of maps or, as configuration names it, one with `usage/` in it.
+    """
     files: list[Path] = []
     for entry in map(Path, user):
         if entry.is_dir():
-            files += sorted({*entry.glob("*.yaml"), *entry.glob("*.yml")})
+            for folder in (entry, entry / "usage"):
+                files += sorted({*folder.glob("*.yaml"), *folder.glob("*.yml")})
         else:
             files.append(entry)
     return files

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _OF_EXTENDER = ("format", "aliases", "extends", "usage_from", "at")
-_PROSE = frozenset(
+PROSE = frozenset(
     {"title", "sources", "source", "note", "meaning", "reason", "names", "values", "any_of", "none_of", "contains"}
 )
 """Keys whose text is never a path."""
@@ -49,7 +49,7 @@ def _moved(data: Any, outer: Path) -> Any:
     if isinstance(data, list):
         return [_moved(item, outer) for item in data]
     if isinstance(data, dict):
-        return {key: value if key in _PROSE else _moved(value, outer) for key, value in data.items()}
+        return {key: value if key in PROSE else _moved(value, outer) for key, value in data.items()}
     return data
 
 

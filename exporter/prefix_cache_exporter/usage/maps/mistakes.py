@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from prefix_cache_exporter.documents import DocumentError, place, shown
 from prefix_cache_exporter.usage.paths import PathError, parse_path
 
+from .folding import PROSE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -34,6 +36,8 @@ _BESIDE: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
     ("status", "rules"): frozenset({"is", "values"}),
     ("additive", "when"): frozenset({"rule", "total"}),
 }
+_SWITCHES: Final = frozenset({("batch",), ("additive", "gateway")})
+"""Conditions that may also be true or false, for all records."""
 _TESTS: Final = ("all", "any", "any_of", "at_least", "contains", "empty", "none_of", "present")
 _OPERANDS: Final[Mapping[str, tuple[type | tuple[type, ...], str]]] = {
     "all": (list, "a list of conditions"),
@@ -58,26 +62,80 @@ def look(document: Any, file: str) -> None:
         return  # the schema says so
     if "extends" in document and "usage_from" in document:
         raise DocumentError(file, "usage_from", "extends beside it", "one of them")
+    if "at" in document and "usage_from" not in document:
+        raise DocumentError(file, "at", "no usage_from beside it", "the format of the object there as usage_from")
     for where, text in _texts(document):
         _path(where, text, file)
+    for walked in _lists_walked(document, ()):
+        raise DocumentError(file, place(walked), "a path with [*]", "one without: only each goes through a list")
     for keys in _CONDITIONS:
-        found: Any = document
-        for key in keys:
-            found = found.get(key) if isinstance(found, dict) else None
-        for number, condition in enumerate(found if isinstance(found, list) else ()):
-            _condition([*keys, number], condition, _BESIDE.get(keys, frozenset()), file)
-    for where, condition in _conditions_of_spans(document):
-        _condition(where, condition, frozenset(), file)
-
-
-def _conditions_of_spans(document: Mapping[str, Any]) -> Iterator[tuple[list[str | int], Any]]:
-    """Conditions under which time spans count, and where they stand."""
+        _conditions(keys, document, file)
     for key in ("ttft", "duration"):
-        spans = document.get(key)
-        for at, span in enumerate(spans if isinstance(spans, list) else ()):
-            found = span.get("when") if isinstance(span, dict) else None
-            for number, condition in enumerate(found if isinstance(found, list) else ()):
-                yield [key, at, "when", number], condition
+        _spans(key, document.get(key, []), file)
+
+
+def _conditions(keys: tuple[str, ...], document: Any, file: str) -> None:
+    """The conditions at a place of a map."""
+    found = document
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    if found is None or (isinstance(found, bool) and keys in _SWITCHES):
+        return
+    if not isinstance(found, list):
+        raise DocumentError(file, place(keys), shown(found), "a list of conditions: [{path: $.a, present: true}]")
+    for number, condition in enumerate(found):
+        _condition([*keys, number], condition, _BESIDE.get(keys, frozenset()), file)
+
+
+def whole_or_raise(folded: Mapping[str, Any], file: str) -> None:
+    """Looks at what a map comes to with all that it builds on.
+
+    Raises:
+        DocumentError: where it says too little to come to records, or something that nothing makes use of.
+    """
+    tokens = folded.get("tokens", {})
+    if not tokens.get("input") and not (tokens.get("uncached") and tokens.get("read")):
+        raise DocumentError(file, "tokens", "no input", "the key input: where the number of input tokens stands")
+    if folded.get("inherit") and not folded.get("each"):
+        raise DocumentError(file, "inherit", "no each beside it", "each: where the records of a line stand")
+
+
+def with_near_key(error: DocumentError) -> DocumentError:
+    """The same mistake, with the key that an unknown one looks like."""
+    from difflib import get_close_matches  # noqa: PLC0415  # for mistakes alone
+
+    written = error.got.removeprefix("the unknown key ")
+    known = error.expected.removeprefix("one of ").split(", ")
+    near = get_close_matches(written, known, n=1) if written != error.got else ()
+    if not near:
+        return error
+    return DocumentError(error.file, error.path, error.got, f"{error.expected}; did you mean {near[0]}?")
+
+
+def _lists_walked(data: Any, where: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """Where paths stand that go through every item of a list, and may not."""
+    if isinstance(data, str) and "[*]" in data:
+        yield where
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+        if key not in PROSE and (where, key) != ((), "each"):
+            yield from _lists_walked(value, (*where, key))
+
+
+def _spans(key: str, spans: Any, file: str) -> None:
+    """Time spans, and the conditions under which they count."""
+    if not isinstance(spans, list):
+        raise DocumentError(file, key, shown(spans), "a list of time spans: [{path: $.ms, unit: ms}]")
+    for at, span in enumerate(spans):
+        if not isinstance(span, dict):
+            raise DocumentError(file, place([key, at]), shown(span), "a time span: {path: $.ms, unit: ms}")
+        if "path" not in span:
+            missing = next((name for name in ("from", "to") if name not in span), None)
+            if missing is not None:
+                got = "neither path nor from and to" if "to" not in span and missing == "from" else f"no {missing}"
+                raise DocumentError(file, place([key, at]), got, "path and unit, or from and to")
+        found = span.get("when")
+        for number, condition in enumerate(found if isinstance(found, list) else ()):
+            _condition([key, at, "when", number], condition, frozenset(), file)
 
 
 def _texts(document: Mapping[str, Any]) -> Iterator[tuple[list[str | int], Any]]:
@@ -110,13 +168,17 @@ def _condition(where: list[str | int], condition: Any, beside: frozenset[str], f
     known = sorted(beside | {"path", *_TESTS})
     for key in condition:
         if key not in known:
-            raise DocumentError(file, place(where), f"the unknown key {key}", f"one of {', '.join(known)}")
+            unknown = DocumentError(file, place(where), f"the unknown key {key}", f"one of {', '.join(known)}")
+            raise with_near_key(unknown)
     tests = [test for test in _TESTS if test in condition]
     if "values" in condition and not tests:
         _statuses([*where, "values"], condition["values"], file)
     elif len(tests) != 1:
         got = f"{' and '.join(tests)} together" if tests else "no test"
         raise DocumentError(file, place(where), got, f"one of {', '.join(_TESTS)}")
+    elif "is" in beside and condition.get("is") not in _STATUSES:
+        got = shown(condition["is"]) if "is" in condition else "nothing"
+        raise DocumentError(file, place([*where, "is"]), got, f"one of {', '.join(_STATUSES)}")
     else:
         _operand(where, tests[0], condition, file)
 
