@@ -44,8 +44,8 @@ def version_line() -> str:
     return f"prefix-cache-exporter {__version__} (revision {revision()}, Python {platform.python_version()})"
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+def parser(command: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands, or of one: to run it, the others need not be imported."""
     top = argparse.ArgumentParser(
         prog="prefix-cache-exporter",
         description="Prompt-prefix reuse of LLM services, as counters whose ratios name both sides.",
@@ -54,15 +54,16 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=version_line())
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in COMMANDS:
+    for name in COMMANDS if command is None else (command,):
         import_module(f".{name}", __name__).register(commands)
     return top
 
 
 def run(argv: Sequence[str]) -> int:
     """Parses the arguments and runs the command they name; returns the exit code."""
+    words = _with_default(argv)
     try:
-        args = parser().parse_args(_with_default(argv))
+        args = parser(words[0] if words[0] in COMMANDS else None).parse_args(words)
     except SystemExit as end:  # argparse has printed help, the version or what was wrong
         return end.code if isinstance(end.code, int) else DONE
     try:

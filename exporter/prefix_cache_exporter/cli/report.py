@@ -145,10 +145,14 @@ def _check_numbers(args: argparse.Namespace) -> None:
 
 def _source(args: argparse.Namespace) -> tuple[Config, UsageSource]:
     """The configuration, or an empty one, and the source that the arguments describe."""
-    from prefix_cache_exporter.config.load import load_config  # noqa: PLC0415  # when run
     from prefix_cache_exporter.config.model import Config, Namespaces, UsageSource  # noqa: PLC0415  # when run
 
-    config = load_config(args.config) if args.config else Config()
+    if args.config:
+        from prefix_cache_exporter.config.load import load_config  # noqa: PLC0415  # when asked for
+
+        config = load_config(args.config)
+    else:
+        config = Config()
     known = {source.name: source for source in config.usage}
     if args.source is not None and args.source not in known:
         raise _UsageError(f"--source: got {args.source}, expected one of {', '.join(known) or 'no sources'}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .reuse import Rule, find_rule, shipped_rules
@@ -43,16 +44,23 @@ class Eligibility:
         """Takes the inventory, the configured block size of the source's engine, and rules in place of the shipped."""
         self._inventory = inventory
         self._block_size = block_size_tokens
-        self._rules = (*(inventory.rules if inventory else ()), *(rules or shipped_rules()))
-        self._recomputed = max((rule.recomputed for rule in self._rules), default=0)
-        self._dated = any(rule.dated for rule in self._rules)
+        self._given = rules
         self._known: dict[tuple[str, str | None], Rule | None] = {}
         self._lengths: dict[tuple[str | None, str | None, str | None], int | None] = {}
 
-    @property
+    @cached_property
+    def _rules(self) -> tuple[Rule, ...]:
+        """The rules, in the order in which they are asked; most logs speak of no shared prefix and ask none."""
+        return (*(self._inventory.rules if self._inventory else ()), *(self._given or shipped_rules()))
+
+    @cached_property
+    def _recomputed(self) -> int:
+        return max((rule.recomputed for rule in self._rules), default=0)
+
+    @cached_property
     def dated(self) -> bool:
         """Whether what can be reused depends on when a request was made."""
-        return self._dated
+        return any(rule.dated for rule in self._rules)
 
     def eligible(
         self, record: UsageRecord, template: str | None = None, template_revision: str | None = None
@@ -118,7 +126,7 @@ class Eligibility:
         for row in rows:
             total, read = row[0], row[1] or 0
             # Once the tokens that are always computed lie behind the prefix, a prompt's length changes nothing.
-            key = (total if total < shared + self._recomputed else -1, row[6] if self._dated else None)
+            key = (total if total < shared + self._recomputed else -1, row[6] if self.dated else None)
             found = known.get(key)
             if found is None:
                 found = known[key] = self._decided(shared, total, sample, row[6])
@@ -146,7 +154,7 @@ class Eligibility:
         return self._lengths[key]
 
     def _rule(self, provider: str, model: str | None, time: float | None) -> Rule | None:
-        if self._dated:
+        if self.dated:
             return find_rule(self._rules, provider, model, time)
         key = (provider, model)
         if key not in self._known:
