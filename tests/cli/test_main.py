@@ -174,3 +174,15 @@ def test_a_closed_pipe_is_0(monkeypatch):
 
         monkeypatch.setattr(serve, "_check", print_much)
         assert main(["check", "config", "x.yml"]) == 0
+
+
+def test_checking_a_configuration_tells_every_mistake_at_once(tmp_path, capsys):
+    file = tmp_path / "config.yml"
+    file.write_text("web: {listen_address: [x]}\nengines: [{name: a, url: 'ftp://x'}, {name: a, url: 'http://y?z'}]\n")
+    assert main(["check", "config", str(file)]) == 1
+    assert [line.split(": got")[0] for line in capsys.readouterr().err.splitlines()] == [
+        f"error: {file}: web.listen_address[0]",
+        f"error: {file}: engines[1].name",
+        f"error: {file}: engines[0].url",
+        f"error: {file}: engines[1].url",
+    ]

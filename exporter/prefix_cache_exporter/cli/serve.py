@@ -178,7 +178,16 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415  # heavy
+    from prefix_cache_exporter.config.load import mistakes  # noqa: PLC0415  # heavy, like the others
+    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415
+    from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415
+
+    try:
+        found = mistakes(args.file)
+    except DocumentError as error:
+        found = [error]
+    if found:
+        return failed("\n".join(map(str, found)))
 
     return _checked(partial(load_settings, args.file, {}, {}))
 

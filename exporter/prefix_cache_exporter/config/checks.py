@@ -24,8 +24,13 @@ def check(data: Mapping[str, Any], file: str) -> None:
     Raises:
         DocumentError: for the first contradiction.
     """
-    for finding in _findings(data):
-        raise DocumentError(file, *finding)
+    for error in contradictions(data, file):
+        raise error
+
+
+def contradictions(data: Mapping[str, Any], file: str) -> list[DocumentError]:
+    """Every contradiction of a configuration that satisfies the schema."""
+    return [DocumentError(file, *finding) for finding in _findings(data)]
 
 
 def check_map_folder(folder: Path, file: str, at: str) -> None:
