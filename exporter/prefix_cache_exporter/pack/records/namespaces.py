@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.measures import RATIOS, USAGE
+from prefix_cache_exporter.measures import USAGE
 from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.model import Record
 
 from . import rates
+from .division import divided_family
 
 if TYPE_CHECKING:
-    from prefix_cache_exporter.measures import Family, Ratio
     from prefix_cache_exporter.pack.names import Names
-
-_RATIOS = ("usage_population_hit", "usage_request_hit", "usage_request_coverage")
-
-
-def divisible(ratio: Ratio) -> bool:
-    """Whether a ratio is recorded by namespace."""
-    return ratio.id in _RATIOS
-
-
-def divided_family(family: Family) -> bool:
-    """Whether a counter is recorded by namespace."""
-    return family.plane == "usage" and any(
-        family.id in (*ratio.numerator, *ratio.denominator) for ratio in RATIOS if divisible(ratio)
-    )
 
 
 def short(names: Names) -> tuple[Record, ...]:

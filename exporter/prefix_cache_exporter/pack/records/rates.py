@@ -14,7 +14,7 @@ from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.model import Record
 from prefix_cache_exporter.pack.names import families, kept_labels, ratio_kept
 
-from . import namespaces
+from .division import divided_family, divisible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ def coarser(names: Names, plane: str, window: Duration) -> Iterator[Record]:
 def ratios(names: Names, plane: str, window: Duration, level: str = "template_revision") -> Iterator[Record]:
     """The catalogue's ratios from recorded rates."""
     for ratio in (ratio for ratio in measures.RATIOS if ratio.plane == plane):
-        if level == "template_revision" or namespaces.divisible(ratio):
+        if level == "template_revision" or divisible(ratio):
             yield Record(names.ratio(ratio, window, level=level), divided(names, ratio, window, level))
 
 
@@ -118,7 +118,7 @@ def divided(names: Names, ratio: Ratio, window: Duration, level: str) -> str:
 def _summed(names: Names, family: Family) -> Record:
     window, plane = names.settings.windows.short, family.plane
     series = names.rate(family, window)
-    if names.settings.namespaces and namespaces.divided_family(family):
+    if names.settings.namespaces and divided_family(family):
         read = names.rate(family, window, level="namespace").name
     else:
         read = queries.rate(family, window, names.settings.selector)
