@@ -209,7 +209,8 @@ class ReleaseFile:
 
     def _keep(self, complaint: str) -> None:
         if complaint != self._complaint:  # once per mistake, not once per look
-            _log.error("release file not taken, keeping %s: %s", self.releases.in_force.labels, complaint)
+            kept = " ".join(filter(None, self.releases.in_force.labels.values())) or "none so far"
+            _log.error("release file not taken, what was in force stays (%s): %s", kept, complaint)
         self.valid, self._complaint = False, complaint
 
 

@@ -270,6 +270,14 @@ def test_a_build_that_names_no_version_can_be_pinned(says, state):
     assert bench.total("prompt_tokens") == (474 if state == "verified" else None)
 
 
+@pytest.mark.parametrize(("says", "told"), [("dev", "dev"), ("", "not told")])
+def test_the_log_says_which_version_no_map_describes(says, told, caplog):
+    bench = Bench()
+    bench.says = says
+    bench.poll(pages(COLD)[0])
+    assert [(line.msg, line.fields["version"]) for line in caplog.records] == [("page not as its map says", told)]
+
+
 def test_a_pinned_version_serves_where_the_server_does_not_tell():
     bench = Bench(engine_version=RUN)
     bench.says = ""

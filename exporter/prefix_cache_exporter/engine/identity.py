@@ -72,6 +72,11 @@ class EngineVersion:
         self._asked_at: float | None = None
         self.just_asked = False
 
+    @property
+    def last(self) -> str | None:
+        """What the server has said of late, else what configuration says."""
+        return self._answered or self._pinned
+
     def doubt(self) -> None:
         """The server may have been replaced: what it said before counts no more."""
         self._answered = self._asked_at = None
@@ -89,7 +94,7 @@ class EngineVersion:
             with suppress(FetchError):
                 self._answered, self._asked_at = self._ask(), now
         if self._pinned is None or self._answered is None:
-            return self._answered or self._pinned
+            return self.last
         if _same(self._pinned, self._answered):
             return self._answered
         if self._means(self._answered):

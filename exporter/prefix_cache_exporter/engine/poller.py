@@ -147,8 +147,9 @@ class EnginePoller:
                 self._memory = memory
                 change.cursor(CURSOR, self._source.name, memory.encode())
         if reading.state in {"mismatch", "unknown"}:
-            why = "; ".join(reading.reasons)
-            self._complain(f"state {reading.state}", "page not as its map says", state=reading.state, why=why)
+            why, version = "; ".join(reading.reasons), self._version.last or "not told"
+            details = {"state": reading.state, "version": version, "why": why}
+            self._complain(f"state {reading.state}", "page not as its map says", **details)
         elif self._troubled:
             self._troubled = False
             self._say(logging.INFO, "recovered", "polling again")

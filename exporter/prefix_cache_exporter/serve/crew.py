@@ -98,5 +98,6 @@ class Crew:
             if place not in self._at_work:
                 worker = post.hire()
                 self._at_work[place] = (post.wants, worker)
-                worker.start()
+                # Said first: what its first step has to say belongs below.
                 _log.info("source added", extra=fields(plane=place.plane, source=place.source))
+                worker.start()
