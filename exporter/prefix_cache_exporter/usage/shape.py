@@ -112,6 +112,7 @@ def words_of(m: UsageMap) -> Iterator[Path]:
     yield from (*m.model, *m.service_tier, *m.provider_paths)
     conditions = [condition for condition, _ in (*m.skip, *m.tier_when)]
     conditions += [*(rule.condition for rule in m.rules), m.replay, m.retry]
+    conditions += [span.condition for span in (*m.ttft, *m.duration) if span.condition is not None]
     for rule in m.status:
         yield from rule.paths
         conditions += [rule.condition] if rule.condition is not None else []
