@@ -7,7 +7,6 @@ import random
 import pytest
 
 from prefix_cache_exporter.usage import follow, positions
-from prefix_cache_exporter.usage.following import known, opened
 from support.logs import Logs, ids, record
 
 
@@ -470,39 +469,6 @@ def test_standard_input(tmp_path):
     assert logs.follower.readable
     assert len(logs.cursors) == 1  # a pipe cannot be read again
     os.close(reader)
-
-
-def test_open_files_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(opened, "MOST_OPEN", 3)
-    logs = Logs(tmp_path, "*.log")
-    for number in range(8):
-        logs.write(record(number), f"{number}x.log")
-    logs.poll()
-    logs.poll()
-    assert len(logs.follower._tracker.opened.keys()) == 3
-    assert logs.follower.files == 8
-    for number in range(8):
-        logs.append(record(number + 10), f"{number}x.log")
-    logs.rename("0x.log.1", "0x.log")
-    logs.poll()
-    logs.poll()
-    assert sorted(ids(logs.lines)) == sorted(f"L{n}" for n in [*range(8), *range(10, 18)])
-
-
-def test_known_logs_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(known, "MOST_KNOWN", 3)
-    logs = Logs(tmp_path, "*.gz")
-    for number in range(8):
-        logs.write(gzip.compress(record(number).encode()), f"{number}x.gz")
-    logs.poll()
-    logs.kill()
-    logs.poll()
-    assert len(logs.lines) == 8  # still there: still known
-    for number in range(8):
-        logs.path(f"{number}x.gz").unlink()
-    logs.write(gzip.compress(record(9).encode()), "9x.gz")
-    logs.poll()
-    assert len(logs.cursors) <= 4
 
 
 def test_many_unread_bytes_leave_room_for_new_files(tmp_path):

@@ -26,7 +26,7 @@ _ROTATION = re.compile(
         \d{1,5}                                             # app.log.1
       | \d{4}-?\d\d-?\d\d(?:[-T_.]?\d\d[-:.]?\d\d(?:[-:.]?\d\d)?)?(?:[.,]\d+)?Z?   # 0.log.20260302-120000
       | \d{10,13}                                           # app.log-1772452800
-      | old | bak | prev(?:ious)? | orig
+      | old | bak | backup | prev(?:ious)? | orig
     )(?=[._-]|$))+""",
     re.VERBOSE,
 )

@@ -14,6 +14,7 @@ from . import files
 from .contents import UnreadableError
 from .following.batches import Batch, Notes
 from .following.discovery import Discovery
+from .following.opened import LAST_LINE_SECONDS
 from .following.opener import Opener
 from .following.tracker import Tracker
 from .log import ReplacedError
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 1.0
 """New files are looked for this often."""
-LAST_LINE_SECONDS = 10.0
-"""An unterminated last line that is whole JSON is taken after this idle time."""
 ROTATED_SECONDS = 60.0
 """A file that no pattern matches any more is followed until it has been idle this long."""
 PARTIAL_SECONDS = 600.0
@@ -103,7 +102,10 @@ class Follower:
             if self._notes:
                 yield self._notes.batch(Piece([]))
             busy = busy or not opened.keys() <= set(turn)  # found while reading: a new file under an old name
-            if busy and self._clock() - (self._looked or 0) >= LOOK_SECONDS:
+            if self._discovery.crowded and self._tracker.make_room():
+                self._look()
+                busy = True
+            elif busy and self._clock() - (self._looked or 0) >= LOOK_SECONDS:
                 self._look()
 
     def close(self) -> None:

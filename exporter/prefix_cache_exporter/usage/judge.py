@@ -19,9 +19,31 @@ _MAGIC = 6
 _ENDLESS = 1 << 62
 
 
-def compare(log: Log, content: Content) -> int:
+class Front:
+    """The front of a file, hashed once for each length that is asked for."""
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
+        self._hashes: dict[int, bytes | None] = {}
+
+    def begins(self, position: Position) -> bool:
+        """Whether the file begins as a log did; not where it cannot be read that far."""
+        length = position.head_length
+        if length not in self._hashes:
+            try:
+                data = self.content.read(0, length)
+            except UnreadableError:
+                data = b""
+            self._hashes[length] = positions.digest(data) if len(data) == length else None
+        return not length or self._hashes[length] == position.head
+
+
+def compare(log: Log, front: Front) -> int:
     """Holds a file against a log that is being followed: a copy holds the same as far as it goes, and no more."""
-    original = log.content
+    original, content, position = log.content, front.content, log.position
+    at_rest = log.rests_at is not None and log.rests_at == original.stamp()
+    if at_rest and not front.begins(position) and content.extent(position.head_length) == position.head_length:
+        return OTHER  # what most files are to one another
     if original.rewritable and not log.position.fits(original):
         return UNCLEAR  # replaced just now
     whole = original.extent(_ENDLESS)
@@ -33,9 +55,10 @@ def compare(log: Log, content: Content) -> int:
     return COPY if all(content.read(*piece) == original.read(*piece) for piece in pieces) else OTHER
 
 
-def shorter(position: Position, content: Content) -> int:
+def shorter(position: Position, front: Front) -> int:
     """Judges a file that does not hold what was read from a log that is closed."""
-    if not _begins(position, content) or content.complete or content.extent(position.offset) >= position.offset:
+    content = front.content
+    if not front.begins(position) or content.complete or content.extent(position.offset) >= position.offset:
         return OTHER
     # An archive being packed, or an array being written anew, holds less than was read so far.
     return COPY if not content.rewritable or position.mode in (VALUES, INSIDE) else OTHER
@@ -47,13 +70,6 @@ def is_early(content: Content) -> bool:
         return content.extent(_MAGIC) < _MAGIC
     try:
         return content.extent(positions.HEAD) < positions.HEAD and not content.complete
-    except UnreadableError:
-        return False
-
-
-def _begins(position: Position, content: Content) -> bool:
-    try:
-        return position.begins(content)
     except UnreadableError:
         return False
 

@@ -29,6 +29,10 @@ class Log:
         content: its bytes.
         position: where reading stands.
         limit: longest line in bytes; a longer one is stepped over in constant memory and counted.
+
+    Attributes:
+        content, position: as above, by now.
+        rests_at: the stamp of the content at which nothing whole was left to read; None before.
     """
 
     def __init__(self, content: Content, position: Position, limit: int) -> None:
@@ -36,7 +40,7 @@ class Log:
         self._most = limit + SLACK
         self._cutter = Cutter(limit)
         self._stepping: tuple[int, str, arrays.Skipper] | None = None
-        self._stamp: tuple[int, int] | None = None
+        self.rests_at: tuple[int, int] | None = None
         if position.mode == CRI and position.rewind < position.offset:
             self._rejoin()
 
@@ -48,7 +52,7 @@ class Log:
             UnreadableError: where an archive is damaged.
         """
         stamp = self.content.stamp()
-        if stamp == self._stamp:
+        if stamp == self.rests_at:
             return None
         if self.content.rewritable and stamp[0] < self.position.offset:
             raise ReplacedError
@@ -59,7 +63,7 @@ class Log:
             self._stepping = None
             raise ReplacedError
         if cut is None:
-            self._stamp = stamp
+            self.rests_at = stamp
             return None
         data = cut.lines.data if isinstance(cut.lines, Block) else b""
         # A mark or a run of NULs may be left out.

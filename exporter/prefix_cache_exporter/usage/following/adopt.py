@@ -21,10 +21,15 @@ if TYPE_CHECKING:
 
 
 class Adopter:
-    """Decides for each file that was found which log is read from it, if any."""
+    """Decides for each file that was found which log is read from it, if any.
+
+    Attributes:
+        crowded: whether files had to wait because too many were open.
+    """
 
     def __init__(self, tracker: Tracker, opener: Opener, beginnings: Beginnings) -> None:
         self._tracker, self._opener, self._beginnings = tracker, opener, beginnings
+        self.crowded = False
 
     def adopt(self, match: Match, *, beside: bool = False) -> None:
         """Takes a file in.
@@ -40,6 +45,9 @@ class Adopter:
         known = None if key is None else tracker.known[key]
         if key is not None and known is not None and known.finished and known.stamp == match.stamp:
             tracker.aside.put(match.file, key, match.stamp)
+            return
+        if not tracker.make_room():
+            self.crowded = True
             return
         try:
             content = self._opener.open(match)
@@ -109,7 +117,7 @@ class Adopter:
     def _packed(self, match: Match) -> int | None:
         """The log that an archive was made of; xz, zstd, bzip2 and logrotate give it the time of the last line."""
         name = files.name(match.path, os.path.realpath(match.path))
-        for key, position in self._tracker.known.newest_first():
+        for key, position in self._tracker.known.related(match.file, name):
             one = self._tracker.opened.get(key)
             stamp = position.stamp if one is None else one.log.content.stamp()
             if position.mode != REFUSED and position.akin(name) and _second(stamp) == _second(match.stamp):

@@ -24,9 +24,9 @@ class Aside:
         """Leaves a file alone until its stamp changes; without one, it is looked at again each time."""
         self._files[file] = (key, stamp)
 
-    def take(self, file: File) -> None:
-        """A file is read again."""
-        self._files.pop(file, None)
+    def take(self, file: File) -> int | None:
+        """A file is read again; gives the log that it belonged to."""
+        return self._files.pop(file, (None,))[0]
 
     def holds(self, match: Match) -> bool:
         """Whether a file is as it was when it was set aside."""

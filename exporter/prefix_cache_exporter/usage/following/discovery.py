@@ -37,9 +37,15 @@ class Discovery:
         self._piped = files.STANDARD_INPUT in self._patterns
         self._pipe: int | None = stdin if self._piped else None
 
+    @property
+    def crowded(self) -> bool:
+        """Whether files that were found had to wait because too many were open."""
+        return self._adopter.crowded
+
     def look(self, now: float) -> None:
         """Looks at the disk once; `now` in monotonic seconds."""
         tracker = self._tracker
+        self._adopter.crowded = False
         listing = files.look(self._patterns)
         self._beginnings.matched = listing.matches.keys()
         tracker.folders |= listing.folders
@@ -61,7 +67,6 @@ class Discovery:
         for match in beside:  # rotated so fast, or while nobody looked, that only its rotated name was ever seen
             if match.file not in listing.matches:
                 self._adopter.adopt(match, beside=True)
-        tracker.spare()
 
     def replaced(self, key: int, one: Followed, now: float) -> None:
         """A followed file holds something else: its rest may be in a copy, its new content begins at 0."""
@@ -80,7 +85,8 @@ class Discovery:
         for key, one in self._tracker.opened:
             content, position = one.log.content, one.log.position
             try:
-                replaced = content.rewritable and not position.fits(content)
+                changed = one.log.rests_at is None or one.log.rests_at != content.stamp()
+                replaced = changed and content.rewritable and not position.fits(content)
             except OSError:
                 continue
             if replaced:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from prefix_cache_exporter.usage import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, KeysView
@@ -13,8 +12,14 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.files import File
     from prefix_cache_exporter.usage.log import Log
 
-MOST_OPEN = 256
-"""Idle files above this number are closed, and opened again when they change."""
+LAST_LINE_SECONDS = 10.0
+"""An unterminated last line that is whole JSON is taken after this idle time; nobody waits longer for half a one."""
+
+
+def most_open() -> int:
+    """How many files a source may hold open: a quarter of what the process may, for it is not alone in there."""
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 4096 if allowed == resource.RLIM_INFINITY else max(16, min(4096, allowed // 4))
 
 
 @dataclass(slots=True)
@@ -35,11 +40,25 @@ class Followed:
     moved_at: float
     judged: bool = True
 
+    def may_rest(self, now: float) -> bool:
+        """Whether nothing is left to read, nor to wait for; `now` in monotonic seconds."""
+        content = self.log.content
+        if not (self.judged and content.rewritable and self.log.rests_at == content.stamp()):
+            return False
+        if self.path is None:
+            return not self.log.waiting
+        return not content.unread(self.log.position.offset) or now - self.moved_at >= LAST_LINE_SECONDS
+
 
 class Opened:
-    """Open logs by number and by file."""
+    """Open logs by number and by file.
 
-    def __init__(self) -> None:
+    Args:
+        most: how many may be open at once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._logs: dict[int, Followed] = {}
         self._by_file: dict[File, int] = {}
 
@@ -79,14 +98,12 @@ class Opened:
         """Bytes known to be there and not read yet."""
         return sum(one.log.content.unread(one.log.position.offset) for one in self._logs.values())
 
-    def surplus(self) -> list[int]:
-        """Idle logs above the bound, the longest idle first."""
-        excess = len(self._logs) - MOST_OPEN
-        if excess <= 0:
-            return []
-        idle = [
-            (one.moved_at, key)
-            for key, one in self._logs.items()
-            if one.path not in (None, files.STANDARD_INPUT) and not one.log.content.unread(one.log.position.offset)
-        ]
-        return [key for _, key in sorted(idle)[:excess]]
+    @property
+    def full(self) -> bool:
+        """Whether no further file may be opened."""
+        return len(self._logs) >= self._most
+
+    def at_rest(self, now: float) -> list[int]:
+        """Logs whose file may be closed until it changes, the longest idle first; `now` in monotonic seconds."""
+        found = [(one.moved_at, key) for key, one in self._logs.items() if one.may_rest(now)]
+        return [key for _, key in sorted(found)]

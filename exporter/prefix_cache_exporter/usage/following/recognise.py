@@ -12,6 +12,7 @@ from prefix_cache_exporter.usage.positions import REFUSED
 if TYPE_CHECKING:
     from prefix_cache_exporter.usage.contents import Content
     from prefix_cache_exporter.usage.files import Match
+    from prefix_cache_exporter.usage.positions import Position
 
     from .known import Known
     from .opened import Opened
@@ -48,24 +49,22 @@ def recognise(match: Match, content: Content, known: Known, opened: Opened, *, b
         beside: no pattern matches the file, but it bears a rotated name of a log.
     """
     name = files.name(match.path, os.path.realpath(match.path))
-    for key, position in known.newest_first():
-        if position.mode == REFUSED:
-            if beside and position.head_length and position.akin(name) and judge.fits(position, content):
-                return Copy(key)
-            continue
-        if position.file == match.file and key not in opened and judge.fits(position, content):
-            return Same(key)
-        if not position.akin(name):
-            continue
+    front = judge.Front(content)
+    for key, position in known.related(match.file, name):
         one = opened.get(key)
-        if one is not None:
-            kind = judge.compare(one.log, content)
-        elif not position.tells():
-            continue
-        elif judge.fits(position, content):
+        if position.mode == REFUSED:
+            if beside and position.head_length and position.akin(name) and _fits(position, front):
+                return Copy(key)
+        elif position.file == match.file and one is None and _fits(position, front):
             return Same(key)
-        else:
-            kind = judge.shorter(position, content)
-        if kind != judge.OTHER:
-            return Copy(key, clear=kind == judge.COPY)
+        elif position.akin(name) and (one is not None or position.tells()):
+            if one is None and _fits(position, front):
+                return Same(key)
+            kind = judge.shorter(position, front) if one is None else judge.compare(one.log, front)
+            if kind != judge.OTHER:
+                return Copy(key, clear=kind == judge.COPY)
     return None
+
+
+def _fits(position: Position, front: judge.Front) -> bool:
+    return front.begins(position) and judge.fits(position, front.content)

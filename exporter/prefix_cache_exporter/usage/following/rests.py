@@ -8,6 +8,8 @@ from prefix_cache_exporter.usage import files, judge
 from prefix_cache_exporter.usage.contents import UnreadableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from prefix_cache_exporter.usage.files import Match
     from prefix_cache_exporter.usage.positions import Position
 
@@ -29,8 +31,11 @@ class Rests:
         missing = self._tracker.missing
         if not missing:
             return
-        candidates, whole = files.siblings(self._tracker.folders)
+        found, whole = files.siblings(self._tracker.folders)
+        candidates = _Candidates(found)
         for key, since in list(missing.items()):
+            if not self._tracker.make_room():
+                return  # nothing is given up that could not be looked for
             position = self._tracker.known[key]
             if self._find(key, position, candidates) or position.file in self._opener.barred:
                 continue
@@ -39,22 +44,47 @@ class Rests:
             if whole and now - since >= MISSING_SECONDS:
                 self._tracker.give_up(key)
 
-    def _find(self, key: int, position: Position, candidates: list[Match]) -> bool:
-        for match in candidates:
-            # Its own file under any name, if something of it is known by content: inodes are used again.
-            own = match.file == position.file
-            akin = position.akin(files.name(match.path))
-            if not ((own and (akin or position.offset)) or (akin and position.tells())):
-                continue
+    def _find(self, key: int, position: Position, candidates: _Candidates) -> bool:
+        """Whether the rest of a log was found, or may be in a file that cannot be opened just now."""
+        barred = False
+        for match in candidates.of(position):
             if self._tracker.opened.reads(match.file):
                 continue
             try:
                 content = self._opener.open(match)
             except UnreadableError:
                 continue
-            if content is not None and judge.fits(position, content):
+            if content is None:
+                barred = barred or match.file in self._opener.barred
+            elif judge.fits(position, content):
                 self._tracker.follow(key, content, match.file, None)
                 return True
-            if content is not None:
+            else:
                 content.close()
-        return False
+        return barred
+
+
+class _Candidates:
+    """Files in which rests may be, by what tells that.
+
+    Args:
+        matches: files, the oldest first.
+    """
+
+    def __init__(self, matches: Sequence[Match]) -> None:
+        self._matches = matches
+        self._by_file = {match.file: place for place, match in enumerate(matches)}
+        self._by_name: dict[bytes, list[int]] = {}
+        for place, match in enumerate(matches):
+            for part in files.name(match.path):
+                self._by_name.setdefault(part, []).append(place)
+
+    def of(self, position: Position) -> Iterator[Match]:
+        """Files that may hold the rest of a log."""
+        akin = {*self._by_name.get(position.family, ()), *self._by_name.get(position.place, ())}
+        own = self._by_file.get(position.file)
+        places = akin if position.tells() else set()
+        # Its own file under any name, if something of it is known by content: inodes are used again.
+        if own is not None and (own in akin or position.offset):
+            places = places | {own}
+        return (self._matches[place] for place in sorted(places))

@@ -12,7 +12,7 @@ from prefix_cache_exporter.usage.positions import REFUSED
 
 from .aside import Aside
 from .known import Known
-from .opened import Followed, Opened
+from .opened import Followed, Opened, most_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.pieces import Piece
 
     from .batches import Notes
+
+
+_CLOSED_AT_ONCE = 64
+"""To look for files to close costs the same for one as for many."""
 
 
 class Tracker:
@@ -46,7 +50,7 @@ class Tracker:
     ) -> None:
         self._notes, self._limit, self._clock = notes, line_limit, clock
         self.known = Known(saved, notes)
-        self.opened = Opened()
+        self.opened = Opened(most_open())
         self.aside = Aside()
         self.missing: dict[int, float | None] = dict.fromkeys(self.known.unfinished())
         self.folders: set[str] = set()
@@ -61,7 +65,9 @@ class Tracker:
         """Reads a log on from a file."""
         position = replace(self.known[key], device=file[0], inode=file[1], finished=False, stamp=(0, 0))
         self.missing.pop(key, None)
-        self.aside.take(file)
+        before = self.aside.take(file)
+        if before is not None and before != key and self.known[before].file == file:
+            self._miss(before)  # it was closed at rest, and its file holds something else by now
         if path not in (None, files.STANDARD_INPUT):
             self.folders.add(files.folder_of(str(path)))
         self.known.move(key, position)
@@ -104,20 +110,31 @@ class Tracker:
         self.known.store(key, position)
         self.aside.put(position.file, key, stamp)
 
-    def spare(self) -> None:
-        """Closes idle files above the bound; they are opened again when they change."""
-        for key in self.opened.surplus():
-            one = self.opened.get(key)
-            if one is not None:
-                stamp = one.log.content.stamp()
-                self.close(key)
-                self.aside.put(one.file, key, stamp)
+    def make_room(self) -> bool:
+        """Whether another file may be opened. Where too many are open, closes those at rest until they change."""
+        if self.opened.full:
+            for key in self.opened.at_rest(self._clock())[:_CLOSED_AT_ONCE]:
+                self._rest(key)
+        return not self.opened.full
+
+    def _rest(self, key: int) -> None:
+        one = self.opened.get(key)
+        if one is None or one.log.rests_at is None:
+            return
+        stamp = one.log.rests_at  # from before it was looked at last: what came meanwhile makes it another one
+        self.close(key)
+        if one.path is None:  # rotated away
+            self.known.store(key, replace(one.log.position, finished=True, stamp=stamp))
+        self.aside.put(one.file, key, stamp)
 
     def drop_absent(self, here: set[File]) -> None:
         """Notices that files set aside are gone: a log that was closed while idle may go on under another name."""
         for key in self.aside.drop_absent(here):
-            if key not in self.opened and not self.known[key].finished:
-                self.missing[key] = None
+            self._miss(key)
+
+    def _miss(self, key: int) -> None:
+        if key not in self.opened and not self.known[key].finished:
+            self.missing[key] = None
 
     def close(self, key: int) -> None:
         """Closes a log's file; its position stays where the last batch left it."""
