@@ -49,7 +49,8 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="prefix-cache-exporter",
         description="Prompt-prefix reuse of LLM services, as counters whose ratios name both sides.",
-        epilog=f"Without a command, `{DEFAULT}` runs; its flags are in `prefix-cache-exporter {DEFAULT} --help`.",
+        epilog=f"Without a command, `{DEFAULT}` runs; its flags are in `prefix-cache-exporter {DEFAULT} --help`. "
+        "Exit codes: 0 done; 1 a check, a file or the run failed; 2 the command line was wrong.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=version_line())

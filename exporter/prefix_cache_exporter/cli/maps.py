@@ -145,7 +145,7 @@ def check_maps(args: argparse.Namespace) -> int:
 
     settings = MapSettings(folders=(args.folder,))
     try:
-        check_map_folder(args.folder, "command line", "FOLDER")
+        check_map_folder(args.folder, str(args.folder), "folder")
         engine, usage = load_maps(settings.of("vllm")), MapBook(settings.of("usage"))
         for version in engine.files:
             engine.resolve(version)
