@@ -110,6 +110,16 @@ def test_a_page_that_is_not_believed_says_why(state: str, reason: str, said: str
     assert views(world)["a"].state[1].text == f"metric map {said}"
 
 
+@pytest.mark.parametrize(("valid", "said"), [(0, ["engine up", "release file not taken"]), (1, ["engine up"])])
+def test_a_release_file_that_is_not_taken_is_told(valid: float, said: list[str]) -> None:
+    """What was in force before stays so, and looks like a release that never came."""
+    world = World()
+    world.recorder.set_gauge(measures.ENGINE["up"], {"source": "a"}, 1)
+    world.recorder.set_gauge(measures.EXPORTER["release_file_valid"], {"source": "a"}, valid)
+    view = views(world)["a"]
+    assert ([note.text for note in view.state], view.tone) == (said, "good" if valid else "bad")
+
+
 def test_an_engine_that_never_answered_has_no_page_yet() -> None:
     world = World()
     world.recorder.set_gauge(measures.ENGINE["up"], {"source": "a"}, 0)

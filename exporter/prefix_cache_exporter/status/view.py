@@ -102,7 +102,7 @@ def build(
         found = gauges[name]
         _engine(view, found, recent, now, describe_caveat)
         _usage(view, found, total, now)
-        view.releases = _releases(found)
+        _release(view, found)
         for ratio in measures.RATIOS:
             one = _ratio(ratio, name, total, recent, steps)
             if one is not None:
@@ -178,9 +178,12 @@ def _usage(view: SourceView, gauges: _Gauges, total: Totals, now: float) -> None
             view.facts.append((title, parts))
 
 
-def _releases(gauges: _Gauges) -> list[str]:
+def _release(view: SourceView, gauges: _Gauges) -> None:
     rows = gauges.get(measures.EXPORTER["release_in_force"].name, ())
-    return sorted(f"{labels['template']} {labels['template_revision']}".strip() for labels, _ in rows)
+    view.releases = sorted(f"{labels['template']} {labels['template_revision']}".strip() for labels, _ in rows)
+    valid = gauges.get(measures.EXPORTER["release_file_valid"].name)
+    if view.planes and valid and not valid[0][1]:
+        view.state.append(Note("release file not taken", "bad"))
 
 
 def _ratio(ratio: Ratio, source: str, total: Totals, recent: Totals, steps: Sequence[Totals]) -> RatioView | None:
