@@ -84,6 +84,16 @@ def test_a_histogram_that_is_cut_is_withheld(lines, why):
     assert "prompt_tokens" in answer["totals"]
 
 
+@pytest.mark.parametrize("edge", ["200{0", "NaN", "", "-Inf", "inf", "1_0", " 5"])
+def test_a_bucket_without_an_edge_is_left_out(edge):
+    """Buckets are cumulative: without one of them the histogram is coarser and still true."""
+    labels = 'engine="0",model_name="m"'
+    parts = {f'_bucket{{{labels},le="{edge}"}}': 1, f'_bucket{{{labels},le="+Inf"}}': 2, f"_sum{{{labels}}}": 3.0}
+    extra = "".join(f"{TTFT}{part} {value}\n" for part, value in parts.items())
+    answer = apply("0.32.0", vllm_page("0.32.0", without=["time_to_first_token_seconds"], extra=extra))
+    assert answer["totals"]["time_to_first_token_seconds"] == {"count": 2, "sum": 3.0, "buckets": {"+Inf": 2}}
+
+
 def test_a_replica_without_its_histogram_yet_cuts_nobody_elses():
     full = "".join(
         f"{TTFT}{part} {value}\n"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _EXACT = 2.0**53
 """Beyond it a float no longer knows single tokens, so that increases cannot be told. No engine counts so far."""
+_PYTHONS = frozenset("_ \t\n")
+"""What Python reads in a number, and nobody else."""
 _REMEMBERED = 20_000
 """Series remembered before all are forgotten: far more than a page has, unless its series change at every poll."""
 
@@ -100,6 +102,8 @@ class Evaluator:
                         continue
                 elif suffix == "_bucket":
                     part = sample.labels.get("le", "")
+                    if not _is_edge(part):  # the other buckets hold what it holds, and the last one everything
+                        continue
                 elif suffix == "_sum":
                     part = "sum"
                 else:  # `_count` is the last bucket
@@ -120,6 +124,16 @@ class Evaluator:
         series, held = Series(entry.measure, family, by, part), (entry.measure, family, key)
         merged = frozenset(dialect.merged_labels) & frozenset(labels)
         yield Slot(entry, Group(*key, rest), series, held, entry.kind in ("counter", "histogram"), merged)
+
+
+def _is_edge(text: str) -> bool:
+    """Whether a bucket's `le` is an upper edge: a number, or the one spelling of infinity that there is."""
+    if text == "+Inf":
+        return True
+    try:
+        return isfinite(float(text)) and not _PYTHONS.intersection(text)
+    except ValueError:
+        return False
 
 
 def _why_refused(value: float) -> str:
