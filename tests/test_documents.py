@@ -82,7 +82,10 @@ def test_good_data_passes() -> None:
     ("text", "message"),
     [
         ("a: 1\na: 2", "f: line 2, column 1: got the key a twice, expected YAML with each key once"),
-        ("a: [1", "f: line 2, column 1: got did not find expected ',' or ']', expected YAML with each key once"),
+        (
+            "a: [1",
+            "f: line 2, column 1: got broken YAML (did not find expected ',' or ']'), expected YAML with each key once",
+        ),
         ("? [1, 2]\n: 3", "f: line 1, column 3: got a key is not a plain word, expected YAML with each key once"),
         ("!!python/object:os.system x", "f: line 1, column 1: got could not determine a constructor"),
         (b"a: \xff", "f: document: got "),

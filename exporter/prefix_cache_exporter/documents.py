@@ -70,7 +70,9 @@ def parse_yaml(text: str | bytes, file: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "document"
-        raise DocumentError(file, place, error.problem or "a syntax error", "YAML with each key once") from error
+        said = error.problem or "a syntax error"
+        got = said if isinstance(error, yaml.constructor.ConstructorError) else f"broken YAML ({said})"
+        raise DocumentError(file, place, got, "YAML with each key once") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DocumentError(file, "document", " ".join(str(error).split()), "YAML in UTF-8") from error
 
