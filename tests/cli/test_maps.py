@@ -239,3 +239,14 @@ def test_own_maps_are_used(capsys, tmp_path):
 @pytest.mark.parametrize("argv", [[], ["apply"], ["apply", START], ["list", "--colour"]])
 def test_a_wrong_command_line(capsys, argv):
     assert run(capsys, *argv)[0] == 2
+
+
+def test_one_usage_map_is_checked_before_it_is_put_anywhere(capsys, tmp_path):
+    own = tmp_path / "shop.yaml"
+    own.write_text("format: shop.llm\nusage_from: openai.chat\nat: $.body\n")
+    assert main(["check", "maps", str(own)]) == 0
+    assert f"{own}: ok, a usage map; " in capsys.readouterr().out
+    own.write_text("format: shop.llm\nusage_from: openai.caht\n")
+    assert main(["check", "maps", str(own)]) == 1
+    said = f"error: {own}: usage_from: got openai.caht, expected the name of a format; did you mean openai.chat"
+    assert capsys.readouterr().err.startswith(said)

@@ -137,12 +137,70 @@ def test_a_log_is_checked_line_by_line(log, capsys):
         f"{file}: line 2: lost, got text, expected one JSON object",
         f"{file}: line 4: the total is not input and output",
         f"{file}: line 5: quarantined, no number for input at prompt_tokens",
-        f"{file}: line 6: no input tokens at prompt_tokens",
-        f"{file}: line 3: a success without token counts at $.usage",
+        f"{file}: line 6: no input tokens at prompt_tokens: the object at $.usage has no prompt_tokens",
+        f"{file}: line 3: a success without token counts at $.usage: $.usage is null, not an object",
         (
             f"{file}: 1 anomaly, 1 duplicate, 1 lost: not_json, 1 ok, 1 partial, "
             "1 quarantined: input_not_a_number, 2 usage_missing"
         ),
+        f"{file}: where a log holds other text as well, its map says so: text: ignored, or text: prefix",
+        f"{file}: 1 of 2 records without a time at $.created or $.timestamp or $.created_at",
+        f"{file}: 1 of 2 records without a model at $.model",
+    ]
+
+
+def test_every_line_is_said_to_have_become_something(log, capsys):
+    chunks = [
+        {"id": "c", "model": "m", "choices": [{"index": 0}], "usage": None},
+        {"id": "c", "model": "m", "choices": [], "usage": USAGE},
+        {"id": "c", "model": "m", "choices": [], "usage": USAGE},
+        "data: [DONE]",
+        {"id": "d", "model": "m", "choices": [{"index": 0, "finish_reason": "stop"}]},
+    ]
+    file = log(*chunks)
+    assert main(["check", "log", "openai.chat.stream", "--all", file]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"{file}: line 1: part of a record that settles later",
+        f"{file}: line 2: ok, success: 10 input = 4 read + 6 uncached, 1 output",
+        f"{file}: line 3: duplicate",
+        f"{file}: line 4: ignored: event_stream_framing",
+        f"{file}: line 5: part of a record that settles later",
+        f"{file}: line 5: a success without token counts at $.usage or $.choices[0].usage: $.choices[0] has no usage",
+        f"{file}: 1 duplicate, 1 ignored: event_stream_framing, 1 ok, 1 usage_missing",
+        f"{file}: no record has a time at $.created or $.timestamp or $.created_at",
+    ]
+
+
+def test_mistakes_alike_are_named_ten_times_and_counted(log, capsys):
+    file = log(*[f"{number} nonsense" for number in range(13)], GOOD)
+    assert main(["check", "log", "openai.chat", file]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[9:] == [
+        f"{file}: line 10: lost, got text, expected one JSON object",
+        f"{file}: 3 more like line 1; --all names them",
+        f"{file}: 13 lost: not_json, 1 ok",
+        f"{file}: where a log holds other text as well, its map says so: text: ignored, or text: prefix",
+    ]
+    assert main(["check", "log", "openai.chat", "--all", file]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 13 + 1 + 2
+
+
+def test_a_path_of_a_map_that_never_finds_anything_is_told(log, tmp_path, capsys):
+    """Requests without a model have no cost, without an id no repeats: nothing is wrong, and yet it is."""
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "format: our.log\nusage_from: openai.chat\nat: $.body\nid: $.reqid\ntime: $.tz\nmodel: $.modle\n"
+        "ttft: [{path: $.ttfb, unit: ms}]\n"
+    )
+    lines = [{"req_id": "1", "ts": 1790000000, "ttfb": 210, "body": GOOD}, {"req_id": "2", "body": GOOD}]
+    file = log(*lines)
+    assert main(["check", "log", str(own), file]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{file}: 2 ok",
+        f"{file}: no record has an id at $.reqid",
+        f"{file}: no record has a time at $.tz",
+        f"{file}: no record has a model at $.modle",
+        f"{file}: 1 of 2 records without a time to first token at $.ttfb",
     ]
 
 
@@ -164,7 +222,7 @@ def test_a_map_in_the_making_is_checked_against_a_log(log, tmp_path, capsys):
     own.write_text("format: our.log\nusage_from: openai.chat\nat: $.body\n")
     assert main(["check", "log", str(own), log({"body": GOOD})]) == 0
     assert main(["check", "log", str(own), log({"other": GOOD})]) == 1
-    assert "a success without token counts at $.body.usage" in capsys.readouterr().out
+    assert "a success without token counts at $.body.usage: the line has no body" in capsys.readouterr().out
 
 
 def test_lines_that_are_too_long_are_lost(tmp_path, capsys):

@@ -219,6 +219,9 @@ def test_lines_are_taken_out_of_dockers_own():
     (record,) = settled("openai.chat", {"log": inner + "\n", "stream": "stdout", "time": "2026-03-02T19:59:00Z"})
     assert (record.id, record.total_input_tokens) == ("a", 5)
     (lost,) = outcomes("openai.chat", {"log": "started\n", "stream": "stderr", "time": "2026-03-02T19:59:00Z"})
-    assert (lost.reason, lost.detail) == ("not_an_object", "got text, expected an object")
+    assert (lost.reason, lost.detail) == ("not_json", "got text, expected one JSON object")
+    chunk = {"log": f"data: {inner}\n", "stream": "stdout", "time": "2026-03-02T19:59:00Z"}
+    (record,) = settled("openai.chat", chunk)
+    assert record.total_input_tokens == 5
     (own,) = settled("openai.chat", {"log": "x", "stream": True, "usage": {"prompt_tokens": 5}})
     assert own.total_input_tokens == 5

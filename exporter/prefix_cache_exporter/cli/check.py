@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 CHECKS = (
     "serve",
     "maps",
-    "usage",
+    "check_log",
     "inventory",
     "pack",
 )

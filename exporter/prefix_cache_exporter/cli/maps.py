@@ -63,7 +63,7 @@ def register_check(checks: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "against the shipped maps that they stand on.",
         allow_abbrev=False,
     )
-    maps.add_argument("folder", metavar="FOLDER", type=Path, help="as `maps: {folders: […]}` names it")
+    maps.add_argument("folder", metavar="FOLDER", type=Path, help="as configuration names it, or one usage map")
     maps.set_defaults(run=check_maps)
     page = checks.add_parser(
         "page",
@@ -145,6 +145,10 @@ def check_maps(args: argparse.Namespace) -> int:
 
     settings = MapSettings(folders=(args.folder,))
     try:
+        if args.folder.is_file():
+            known = len(MapBook([args.folder]).formats)
+            print(f"{args.folder}: ok, a usage map; {known} with the shipped ones")
+            return DONE
         check_map_folder(args.folder, str(args.folder), "folder")
         engine, usage = load_maps(settings.of("vllm")), MapBook(settings.of("usage"))
         for version in engine.files:

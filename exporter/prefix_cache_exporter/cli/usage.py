@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from .say import DONE, FAILED, USAGE, failed, of_file, unknown_format
+from .say import DONE, USAGE, failed, of_file, unknown_format
 
 if TYPE_CHECKING:
     import argparse
@@ -51,34 +51,21 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         choices=("true", "false"),
         help="whether the log's input numbers include cached tokens, against the format's own rule",
     )
-    _map_flag(normalise)
+    map_flag(normalise)
     normalise.add_argument("--json", action="store_true", help="one JSON object per line")
     normalise.add_argument("file", metavar="FILE", help="the log; - for standard input")
     normalise.set_defaults(run=_normalise)
     formats = commands.add_parser("formats", help="list the known formats", allow_abbrev=False)
-    _map_flag(formats)
+    map_flag(formats)
     formats.add_argument("--json", action="store_true", help="one JSON object per line")
     formats.set_defaults(run=_formats)
 
 
-def register_check(checks: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds `check log FORMAT FILE`."""
-    check = checks.add_parser(
-        "log",
-        help="a usage log against its format, line by line",
-        description="Says of each line of a log what is wrong with it, and what it came to in all.",
-        allow_abbrev=False,
-    )
-    _map_flag(check)
-    check.add_argument("--input-includes-cache", choices=("true", "false"), help="as in a source's configuration")
-    check.add_argument("format", metavar="FORMAT", help="the log's format, or the file of a map")
-    check.add_argument("file", metavar="FILE", help="the log; - for standard input")
-    check.set_defaults(run=_check)
-
-
-def _map_flag(parser: argparse.ArgumentParser) -> None:
+def map_flag(parser: argparse.ArgumentParser) -> None:
+    """Adds the flag that names maps of one's own; `report` calls it in the plural."""
     parser.add_argument(
         "--map",
+        "--maps",
         dest="maps",
         action="append",
         default=[],
@@ -90,16 +77,16 @@ def _map_flag(parser: argparse.ArgumentParser) -> None:
 def _normalise(args: argparse.Namespace) -> int:
     from prefix_cache_exporter.usage.record import UsageRecord, as_json  # noqa: PLC0415  # slow
 
-    usage_map = _map_for(args)
+    usage_map = map_for(args)
     if isinstance(usage_map, int):
         return usage_map
     dropped: Counter[str] = Counter()
     records: list[UsageRecord] = []
     found = 0
     try:
-        for _, outcome in _outcomes(args, usage_map):
+        for outcome in _outcomes(args, usage_map):
             if not isinstance(outcome, UsageRecord):
-                dropped[_kind(outcome)] += 1
+                dropped[kind_of(outcome)] += 1
                 continue
             found += 1
             if args.json:
@@ -109,13 +96,13 @@ def _normalise(args: argparse.Namespace) -> int:
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:
-        return failed(_said(args.file, error))
+        return failed(of_log(args.file, error))
     if not args.json:
         _table(records)
     for reason, count in sorted(dropped.items()):
         print(f"{count} {reason}", file=sys.stderr)
     if dropped and not found:
-        print(_no_record(args.file, usage_map), file=sys.stderr)
+        print(no_record(args.file, usage_map), file=sys.stderr)
     return DONE
 
 
@@ -138,43 +125,17 @@ def _formats(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _no_record(file: str, usage_map: UsageMap) -> str:
+def no_record(file: str, usage_map: UsageMap) -> str:
+    """What to say of a log without a single record."""
     return f"{file}: no record in it; is its format {usage_map.format}?"
 
 
-def _said(file: str, error: Exception) -> str:
+def of_log(file: str, error: Exception) -> str:
+    """What to say of a log that cannot be read."""
     return of_file(file, error) if isinstance(error, OSError) else f"{file}: {error}"
 
 
-def _check(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.usage.trouble import trouble  # noqa: PLC0415  # slow
-
-    if args.format.endswith((".yaml", ".yml")):
-        args.maps.append(args.format)
-        args.format = None
-    usage_map = _map_for(args)
-    if isinstance(usage_map, int):
-        return usage_map
-    seen: Counter[str] = Counter()
-    wrong = 0
-    try:
-        for place, outcome in _outcomes(args, usage_map):
-            seen[_kind(outcome)] += 1
-            found = trouble(outcome, usage_map)
-            if found:
-                wrong += 1
-                print(f"{args.file}: {place}: {found}")
-    except BrokenPipeError:
-        raise
-    except (OSError, ValueError) as error:
-        return failed(_said(args.file, error))
-    print(f"{args.file}: " + (", ".join(f"{count} {what}" for what, count in sorted(seen.items())) or "no lines"))
-    if not _records(seen):
-        print(_no_record(args.file, usage_map), file=sys.stderr)
-    return FAILED if wrong or not _records(seen) else DONE
-
-
-def _kind(outcome: Outcome) -> str:
+def kind_of(outcome: Outcome) -> str:
     """What an outcome counts as."""
     from prefix_cache_exporter.usage.record import Duplicate, Quarantined, Skipped  # noqa: PLC0415  # slow
 
@@ -185,14 +146,8 @@ def _kind(outcome: Outcome) -> str:
     return "duplicate" if isinstance(outcome, Duplicate) else outcome.quality
 
 
-def _records(seen: Counter[str]) -> int:
-    from prefix_cache_exporter.usage.record import QUALITIES  # noqa: PLC0415  # slow
-
-    return sum(seen[quality] for quality in QUALITIES)
-
-
-def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[tuple[str, Outcome]]:
-    """What each line came to, with its place; what settles only at the end comes last, with its last line's place.
+def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[Outcome]:
+    """What the lines came to; what settles only at the end comes last.
 
     Raises:
         OSError: where the log cannot be opened.
@@ -206,21 +161,12 @@ def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[tuple[s
     override = None if args.input_includes_cache is None else args.input_includes_cache == "true"
     normaliser = Normaliser(usage_map)
     merger = Merger(usage_map, input_includes_cache=override, open_records=1_000_000)
-    places: dict[bytes, str] = {}
-    for place, line in numbered(args.file):
-        if isinstance(line, str):
-            yield place, Skipped("lost", line)
-            continue
-        for item in normaliser.feed(line):
-            found = outcomes(merger, (item,), 0.0)
-            yield from ((place, outcome) for outcome in found)
-            if not found and merger.touched is not None:
-                places[merger.touched] = place
-    still = [places.get(key, "end") for key in merger.open_keys]
-    yield from zip(still, merger.settle(0.0, everything=True), strict=True)
+    for _, line in numbered(args.file):
+        yield from (Skipped("lost", line),) if isinstance(line, str) else outcomes(merger, normaliser.feed(line), 0.0)
+    yield from merger.settle(0.0, everything=True)
 
 
-def _map_for(args: argparse.Namespace) -> UsageMap | int:
+def map_for(args: argparse.Namespace) -> UsageMap | int:
     """The map that the arguments name; an exit code where there is none, which is said."""
     from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError  # noqa: PLC0415  # slow
     from prefix_cache_exporter.usage.maps.files import read_map  # noqa: PLC0415  # slow

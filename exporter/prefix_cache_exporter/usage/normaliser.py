@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .events import data_of, is_framing
 from .extract.fragment import extract
-from .extract.lines import records
+from .extract.lines import records, written
 from .extract.tokens import numbers_only, usage_object
 from .paths import parse_path
 from .record import Fragment, Skipped
@@ -28,6 +29,9 @@ _LENIENT = json.JSONDecoder()
 _BETWEEN = re.compile(r"[\s,]*")
 _BLANK = (Skipped("ignored", "blank"),)
 _SERVER_SENT = (Skipped("ignored", "event_stream_framing"),)
+_TEXT = (Skipped("ignored", "text"),)
+_MOST_BRACES = 8
+"""So many braces may stand in a text before the JSON."""
 _TOO_DEEP = (Skipped("lost", "too_deep", "JSON nested too deeply"),)
 
 
@@ -80,25 +84,33 @@ class Normaliser:
 
     def feed_decoded(self, line: Any) -> tuple[Fragment | Skipped, ...]:
         """What a decoded line, or item of a JSON array, says; never raises."""
-        return tuple(self._finished(record) for record in records(line, self.usage_map))
+        found: list[Fragment | Skipped] = []
+        for item in line if isinstance(line, list) else (line,):
+            text = written(item) if self.usage_map.unwraps else None
+            if text is not None:
+                found += self.feed(text.encode("utf-8", "replace"))
+            else:
+                found += map(self._finished, records(item, self.usage_map))
+        return tuple(found)
 
     def _feed_odd(self, line: bytes) -> tuple[Fragment | Skipped, ...]:
         """Lines of server-sent events, and JSON that only lenient readers take: NaN, lone surrogates, broken UTF-8."""
         text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
         if not text:
             return _BLANK
-        if text.startswith("data:"):
-            text = text[5:].strip()
-            if not text or text == "[DONE]":
-                return _SERVER_SENT
-        elif text.startswith(("event:", "id:", "retry:", ":")):
+        if is_framing(text):
             return _SERVER_SENT
+        text = data_of(text)
         try:
             found = _values(text)
         except RecursionError:
             return _TOO_DEEP
         except ValueError as error:
-            return (Skipped("lost", "not_json", _why_no_json(text, error)),)
+            if self.usage_map.text == "lost" or text[0] in "{[":
+                return (Skipped("lost", "not_json", _why_no_json(text, error)),)
+            found = _behind_text(text) if self.usage_map.text == "prefix" else []
+            if not found:
+                return _TEXT
         return tuple(item for decoded in found for item in self.feed_decoded(decoded))
 
     def _finished(self, record: Any) -> Fragment | Skipped:
@@ -143,6 +155,20 @@ def _values(text: str) -> list[Any]:
         found.append(json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "xmlcharrefreplace")))
         place = _BETWEEN.match(text, place).end()  # type: ignore[union-attr]  # matches nothing, too
     return found
+
+
+def _behind_text(text: str) -> list[Any]:
+    """The JSON object that ends a line of text; nothing where there is none."""
+    place = -1
+    for _ in range(_MOST_BRACES):
+        place = text.find("{", place + 1)
+        if place < 0:
+            break
+        try:
+            return _values(text[place:])
+        except (ValueError, RecursionError):
+            continue
+    return []
 
 
 def _why_no_json(text: str, error: ValueError) -> str:

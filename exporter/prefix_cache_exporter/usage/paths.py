@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from .reprs import from_repr
+from .reprs import from_repr, items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ class Path(msgspec.Struct, frozen=True):
         found = [root]
         for step in self.steps:
             if step is EVERY:
-                found = [item for value in found if isinstance(value, list) for item in value]
+                found = [item for value in found for item in items(value)]
             else:
                 found = [Path((step,), self.absolute).get(value) for value in found]
         return (value for value in found if value is not MISSING and value is not None)

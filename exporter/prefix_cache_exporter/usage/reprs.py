@@ -1,4 +1,4 @@
-"""Objects that were logged as text: JSON, the repr of a Python object or dict, and `str()` of a Pydantic model.
+"""Objects that were logged as text: JSON, an event, the repr of a Python object or dict, `str()` of a model.
 
     CompletionUsage(prompt_tokens=2000, prompt_tokens_details=PromptTokensDetails(cached_tokens=1920))
     prompt_tokens=2000 prompt_tokens_details=PromptTokensDetails(cached_tokens=1920)
@@ -13,6 +13,8 @@ import re
 from typing import Any
 
 import msgspec
+
+from .events import events, is_events
 
 _LONGEST_JSON = 1 << 20
 _LONGEST_REPR = 1 << 16
@@ -44,7 +46,23 @@ def from_repr(text: str) -> dict[str, Any]:
         else:
             # An object encoded twice is text of the text.
             return decoded if isinstance(decoded, dict) else from_repr(decoded) if isinstance(decoded, str) else {}
+    if is_events(text):
+        found = events(text[:_LONGEST_JSON])
+        return found[0] if len(found) == 1 and isinstance(found[0], dict) else {}
     return _parsed(text[:_LONGEST_REPR])
+
+
+def items(value: Any) -> list[Any]:
+    """The items of a list; of a text the data of its events, the items of a JSON list, or the one object."""
+    if isinstance(value, str) and len(value) <= _LONGEST_JSON:
+        if is_events(value):
+            return events(value)
+        try:
+            decoded = msgspec.json.decode(value)
+        except (ValueError, RecursionError):
+            return []
+        return [decoded] if isinstance(decoded, dict) else decoded if isinstance(decoded, list) else []
+    return value if isinstance(value, list) else []
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -33,29 +33,36 @@ _DERIVED = {
 }
 
 
-def trouble(outcome: Outcome, usage_map: UsageMap) -> str | None:
-    """What is wrong with what a line came to; None where nothing is."""
+def trouble(outcome: Outcome, usage_map: UsageMap, why: str | None = None) -> str | None:
+    """What is wrong with what a line came to; None where nothing is.
+
+    Args:
+        outcome: what it came to.
+        usage_map: its map.
+        why: why the map's paths find no input tokens in it, where that is known.
+    """
     if isinstance(outcome, Skipped):
         return f"lost, {outcome.detail or outcome.reason}" if outcome.kind == "lost" else None
     if isinstance(outcome, Quarantined):
         return f"quarantined, {_anomaly(outcome.reason, usage_map)}"
     if isinstance(outcome, Duplicate):
         return None
-    return _of_record(outcome, usage_map)
+    return _of_record(outcome, usage_map, f": {why}" if why else "")
 
 
-def _of_record(record: UsageRecord, usage_map: UsageMap) -> str | None:
+def _of_record(record: UsageRecord, usage_map: UsageMap, why: str) -> str | None:
     if record.quality == "ambiguous":
         return "whether the input includes cached tokens cannot be told: set input_includes_cache for the source"
     if record.quality == "usage_missing":
-        return f"a success without token counts at {_at(usage_map.usage)}" if record.status == "success" else None
+        said = f"a success without token counts at {_at(usage_map.usage)}{why}"
+        return said if record.status == "success" else None
     if record.quality == "partial" and record.total_input_tokens is None:
-        return f"no input tokens at {_at(usage_map.tokens.get('input', ()))}"
-    said = [_anomaly(name, usage_map) for name in record.anomalies]
-    if said and record.quality == "derived":
+        return f"no input tokens at {_at(usage_map.tokens.get('input', ()))}{why}"
+    odd = [_anomaly(name, usage_map) for name in record.anomalies]
+    if odd and record.quality == "derived":
         inclusive = record.total_input_tokens is not None and record.uncached_input_tokens != record.total_input_tokens
-        said.append(_DERIVED["inclusive" if inclusive and usage_map.rule == "exclusive" else "exclusive"])
-    return ", ".join(said) or None
+        odd.append(_DERIVED["inclusive" if inclusive and usage_map.rule == "exclusive" else "exclusive"])
+    return ", ".join(odd) or None
 
 
 def _anomaly(name: str, usage_map: UsageMap) -> str:

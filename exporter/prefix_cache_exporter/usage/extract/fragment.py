@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.usage.conditions import first
+from prefix_cache_exporter.usage.events import is_framing
 from prefix_cache_exporter.usage.record import Fragment, Part, Skipped
 from prefix_cache_exporter.usage.values import word
 
@@ -29,9 +30,9 @@ def extract(record: Any, usage_map: UsageMap, fields: Mapping[str, Path]) -> Fra
         if context.condition.holds(record, usage):
             found = {name: word(first(paths, record, usage)) for name, paths in context.sets.items()}
             return Fragment(context={name: value for name, value in found.items() if value})
-    for condition, reason in usage_map.skip:
-        if condition.holds(record, usage):
-            return Skipped("ignored", reason)
+    reason = _ignored(record, usage, usage_map)
+    if reason is not None:
+        return Skipped("ignored", reason)
     fragment = Fragment()
     read_tokens(fragment, record, usage, usage_map)
     read_envelope(fragment, record, usage, usage_map)
@@ -46,6 +47,15 @@ def extract(record: Any, usage_map: UsageMap, fields: Mapping[str, Path]) -> Fra
         found = {name: word(path.get(record if path.absolute else usage)) for name, path in fields.items()}
         fragment.extra = {name: value for name, value in found.items() if value} or None
     return fragment
+
+
+def _ignored(record: dict[str, Any], usage: Any, usage_map: UsageMap) -> str | None:
+    """Why a record is none by its map's own rule; None where it is one."""
+    if usage is None and usage_map.placed is not None:
+        held = usage_map.placed.get(record)
+        if isinstance(held, str) and is_framing(held.strip()):
+            return "event_stream_framing"
+    return next((reason for condition, reason in usage_map.skip if condition.holds(record, usage)), None)
 
 
 def _parts(record: Any, usage: Any, usage_map: UsageMap) -> tuple[list[Part] | None, str | None]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from prefix_cache_exporter.usage.paths import Path
 from prefix_cache_exporter.usage.reprs import from_repr
 
@@ -13,49 +11,62 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prefix_cache_exporter.usage.maps.model import UsageMap
+    from prefix_cache_exporter.usage.paths import Step
 
 _OTLP_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 
 
-def records(line: Any, usage_map: UsageMap) -> Iterator[Any]:
-    """The records within a decoded line; what is no object comes out as it is."""
-    for given in line if isinstance(line, list) else (line,):
-        item = _unwrapped(given)
-        for path in usage_map.decode:
-            _replace(item, path, _from_text)
-        found: list[Any] = []
-        for path in usage_map.each:
-            found = list(_within(item, path, usage_map.inherit))
-            if found:
-                break
-        if not found and _is_container(item, usage_map):
-            continue
-        for record in map(_object, found) if found else (item,):
-            for path in usage_map.attributes:
-                _replace(record, path, _from_attributes)
-            yield record
+def records(item: Any, usage_map: UsageMap) -> Iterator[Any]:
+    """The records within a decoded line, or an item of one; what is no object comes out as it is."""
+    for path in usage_map.decode:
+        _replace(item, path, _from_text)
+    found: list[Any] = []
+    for path in usage_map.each:
+        found = [_object(inner) for inner in _within(item, path, usage_map)]
+        if found:
+            break
+    if not found and _is_container(item, usage_map):
+        return
+    if usage_map.within is not None:
+        found = [_put_back(item, usage_map.within.steps, record) for record in found]
+    for record in found or (item,):
+        for path in usage_map.attributes:
+            _replace(record, path, _from_attributes)
+        yield record
 
 
-def _unwrapped(item: Any) -> Any:
+def written(item: Any) -> str | None:
     """What a program wrote, of a line as Docker's json-file driver stores it: `{"log": …, "stream": …, "time": …}`."""
     if isinstance(item, dict) and isinstance(item.get("log"), str) and item.get("stream") in {"stdout", "stderr"}:
-        text = item["log"].strip()
-        try:
-            return msgspec.json.decode(text)
-        except (ValueError, RecursionError):
-            return text
-    return item
+        text: str = item["log"]
+        return text
+    return None
+
+
+def _put_back(line: Any, steps: tuple[Step, ...], record: Any) -> Any:
+    """A line with one of its records where all of them were, so that paths of the line and of the record hold."""
+    if not steps:
+        return record
+    held = from_repr(line) if isinstance(line, str) else line
+    step, below = steps[0], _put_back(Path(steps[:1], absolute=True).get(line), steps[1:], record)
+    if isinstance(held, list) and isinstance(step, int):
+        return [below if at == step else item for at, item in enumerate(held)]
+    return {**(held if isinstance(held, dict) else {}), step: below}
 
 
 def _is_container(item: Any, usage_map: UsageMap) -> bool:
     """Whether a line is there to hold records, be it none: a page, an export, not a record with an empty list."""
+    outer = () if usage_map.within is None else usage_map.within.steps
+    holder = Path(outer, absolute=True).get(item)
+    holder = from_repr(holder) if isinstance(holder, str) else holder
     return (
-        isinstance(item, dict)
+        isinstance(holder, dict)
         and any(
-            isinstance(step, str) and isinstance(item.get(step), list)
-            for step in (path.steps[0] for path in usage_map.each)
+            isinstance(step, str) and isinstance(holder.get(step), list)
+            for path in usage_map.each
+            for step in path.steps[len(outer) : len(outer) + 1]
         )
-        and not any(path.steps and isinstance(path.get(item), dict) for path in usage_map.usage)
+        and not any(len(path.steps) > len(outer) and isinstance(path.get(item), dict) for path in usage_map.usage)
     )
 
 
@@ -64,8 +75,12 @@ def _object(item: Any) -> Any:
     return (from_repr(item) or item) if isinstance(item, str) else item
 
 
-def _within(item: Any, path: Path, inherit: tuple[str, ...]) -> Iterator[Any]:
-    """The values at a path with `[*]`, objects with what they inherit from those around them."""
+def _within(item: Any, path: Path, usage_map: UsageMap) -> Iterator[Any]:
+    """The values at a path with `[*]`, objects with what they inherit from those around them.
+
+    A list among them is looked into by number, as `$[1]`, where the map does so.
+    """
+    inherit = usage_map.inherit
     levels: list[tuple[Any, dict[str, Any]]] = [(item, {})]
     for step in path.steps:
         below = []
@@ -75,7 +90,8 @@ def _within(item: Any, path: Path, inherit: tuple[str, ...]) -> Iterator[Any]:
             )
             below += [(inner, taken) for inner in Path((step,), absolute=True).each(value)]
         levels = below
-    for value, given in levels:
+    for found, given in levels:
+        value = dict(enumerate(found)) if usage_map.rows and isinstance(found, list) else found
         yield {**given, **value} if isinstance(value, dict) and given else value
 
 

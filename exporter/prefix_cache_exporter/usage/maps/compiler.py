@@ -9,6 +9,7 @@ from prefix_cache_exporter.usage.conditions import Some, parse_condition, parse_
 from prefix_cache_exporter.usage.paths import PathError, parse_path
 from prefix_cache_exporter.usage.record import TTLS
 
+from .folding import PROSE
 from .model import (
     IDLE_SECONDS,
     AdditiveRule,
@@ -24,6 +25,10 @@ from .model import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from prefix_cache_exporter.usage.paths import Path
+
+_DOCKER = "log"
+"""The key under which Docker's json-file driver stores a line; a map with paths into it wants what stands around it."""
 _TOKENS = ("input", "extra_input", "output", "reasoning", "extra_output", "total", "read", "write", "uncached")
 
 
@@ -73,6 +78,11 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
         provider_names={name.casefold(): meant for name, meant in provider.get("names", {}).items()},
         decode=parse_paths(data.get("decode")),
         each=parse_paths(data.get("each")),
+        placed=parse_path(data["placed"]) if "placed" in data else None,
+        within=parse_path(data["within"]) if "within" in data else None,
+        unwraps=not any(path.steps[:1] == (_DOCKER,) for path in _from_record(data)),
+        rows=any(isinstance(step, int) for path in _from_record(data) for step in path.steps[:1]),
+        text=data.get("text", "lost"),
         inherit=tuple(data.get("inherit", ())),
         attributes=parse_paths(data.get("attributes")),
         skip=tuple((parse_condition(entry), entry["reason"]) for entry in data.get("skip", ())),
@@ -126,6 +136,15 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
     )
 
 
+def _from_record(data: Any) -> Iterator[Path]:
+    """The paths of a map that begin at the record."""
+    if isinstance(data, str) and data.startswith("$"):
+        yield parse_path(data)
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+        if key not in PROSE:
+            yield from _from_record(value)
+
+
 def _some_or(data: Any) -> bool | Some:
     return data if isinstance(data, bool) else parse_some(data)
 
@@ -155,12 +174,13 @@ def _span(data: Mapping[str, Any]) -> Span:
 
 
 def _stream(data: Mapping[str, Any]) -> Stream:
+    closed = data.get("closed") or data.get("complete")  # after which nothing follows, there is a final count if any
     return Stream(
         starts=parse_some(data.get("starts")),
         any_opens=data.get("opens", "any") == "any",
-        closed=parse_some(data.get("closed")),
+        closed=parse_some(closed),
         complete=parse_some(data.get("complete")),
         sequential=data.get("anonymous", "distinct") == "sequential",
-        unfinished_is_partial=data.get("unfinished", "partial") == "partial" and bool(data.get("closed")),
+        unfinished_is_partial=data.get("unfinished", "partial") == "partial" and bool(closed),
         idle_seconds=data.get("idle_seconds", IDLE_SECONDS),
     )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _OF_EXTENDER = ("format", "aliases", "extends", "usage_from", "at")
 PROSE = frozenset(
     {"title", "sources", "source", "note", "meaning", "reason", "names", "values", "any_of", "none_of", "contains"}
+    | {"inherit"}  # names of keys, of which one may begin with $
 )
 """Keys whose text is never a path."""
 
@@ -30,7 +31,14 @@ def lay_over(base: Mapping[str, Any], document: Mapping[str, Any], file: str) ->
     """
     below = {key: value for key, value in base.items() if key not in _OF_EXTENDER}
     if "extends" not in document:
-        below = _moved(below, _path(document.get("at", "$"), "at", file))
+        outer = _path(document.get("at", "$"), "at", file)
+        below = _moved(below, outer)
+        if outer.steps:
+            below.setdefault("placed", str(outer))
+        if outer.steps and "each" in below:
+            below.setdefault("within", str(outer))
+    if "each" in document:
+        below.pop("within", None)
     return _merged(below, document)
 
 

@@ -82,7 +82,14 @@ class ContextRule(msgspec.Struct, frozen=True):
 
 
 class UsageMap(msgspec.Struct, frozen=True):
-    """A format's facts, compiled. Each attribute is the schema's key of the same name."""
+    """A format's facts, compiled. Each attribute is the schema's key of the same name, save for a few.
+
+    Attributes:
+        placed: where the object of the format that `usage_from` names stands; None where nothing is around it.
+        within: where the lists of `each` stand in lines with an envelope; None where there is none around them.
+        unwraps: whether lines as Docker's driver stores them are taken for what a program wrote into them.
+        rows: whether records may be lists, looked into by number.
+    """
 
     format: str
     aliases: tuple[str, ...]
@@ -93,6 +100,11 @@ class UsageMap(msgspec.Struct, frozen=True):
     provider_names: Mapping[str, str]
     decode: tuple[Path, ...]
     each: tuple[Path, ...]
+    placed: Path | None
+    within: Path | None
+    unwraps: bool
+    rows: bool
+    text: str
     inherit: tuple[str, ...]
     attributes: tuple[Path, ...]
     skip: tuple[tuple[Condition, str], ...]

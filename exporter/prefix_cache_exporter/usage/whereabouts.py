@@ -1,0 +1,142 @@
+"""Why a path of a map leads to nothing in a record, in words of the map; none of the record's text.
+
+For whoever writes a map: which step of it fails, and what stands there instead of an object.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from .conditions import first
+from .events import is_events
+from .extract.tokens import usage_object
+from .normaliser import Normaliser
+from .paths import MISSING, Path
+from .record import Fragment
+from .reprs import from_repr, items
+
+if TYPE_CHECKING:
+    from .maps.model import UsageMap
+    from .paths import Step
+    from .record import Skipped
+
+_KINDS: Final = {bool: "a truth value", int: "a number", float: "a number", list: "a list", type(None): "null"}
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_PACKED: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"{", "JSON"), (b"[", "JSON"))
+
+
+class Looking(Normaliser):
+    """A normaliser that says beside each item of a line why it has no input tokens."""
+
+    def __init__(self, usage_map: UsageMap) -> None:
+        super().__init__(usage_map)
+        self._why: dict[int, str | None] = {}
+
+    def look(self, line: bytes) -> list[tuple[Fragment | Skipped, str | None]]:
+        """What one line says, one item per record in it, each with what is to be said of it."""
+        self._why.clear()
+        return [(item, self._why.get(id(item))) for item in self.feed(line)]
+
+    def _finished(self, record: Any) -> Fragment | Skipped:
+        item = super()._finished(record)
+        self._why[id(item)] = why_nothing(record, self.usage_map) if isinstance(item, Fragment) else None
+        return item
+
+
+def why_nothing(record: Any, usage_map: UsageMap) -> str | None:
+    """Why a record has no input tokens for a map; None where it has them, or nothing can be said."""
+    if not isinstance(record, dict):
+        return None
+    usage = usage_object(record, usage_map)
+    if usage is None:
+        return _furthest(usage_map.usage, record, "")
+    paths = usage_map.tokens.get("input", ())
+    if first(paths, record, usage) is not None:
+        return None
+    of_usage = [path for path in paths if not path.absolute]
+    holder = next((path for path in usage_map.usage if isinstance(path.get(record), dict | str)), None)
+    return _furthest(tuple(of_usage), usage, str(holder or "$")) if of_usage else _furthest(paths, record, "")
+
+
+def _furthest(paths: tuple[Path, ...], root: Any, of: str) -> str | None:
+    """What is wrong with the path that leads furthest."""
+    found = [_walked(path, root, of) for path in paths]
+    return max(found, key=lambda one: one[0], default=(0, None))[1]
+
+
+def _walked(path: Path, root: Any, of: str) -> tuple[float, str | None]:
+    """How far a path leads, and why no further."""
+    for depth in range(len(path.steps) + 1):
+        value = Path(path.steps[:depth], path.absolute).get(root)
+        outer = Path(path.steps[: depth - 1], path.absolute).get(root) if depth else None
+        if value is MISSING:
+            said = _missing(path, depth - 1, outer, of)
+            return depth - 1 + (0.5 if said[1] else 0), said[0]
+        if depth and (not isinstance(value, dict | list) or depth == len(path.steps)):
+            if isinstance(value, str) and depth < len(path.steps) and from_repr(value):
+                continue
+            return depth, _kind_of(value, _shown(path, depth, of))
+    return 0, None
+
+
+def _missing(path: Path, depth: int, holder: Any, of: str) -> tuple[str, bool]:
+    """What to say of a step that leads nowhere, and whether the key that was meant is there."""
+    step, rest = path.steps[depth], path.steps[depth:]
+    where = _shown(path, depth, of)
+    if isinstance(holder, dict) and isinstance(step, str):
+        joined = ".".join(str(one) for one in rest)
+        if len(rest) > 1 and joined in holder:
+            return f"{where} has one key '{joined}' with dots in it: quote it", True
+        alike = next((key for key in holder if isinstance(key, str) and _plain(key) == _plain(step)), None)
+        if alike is not None:
+            return f"{where} has {alike}, not {step}", True
+    if isinstance(holder, list) and isinstance(step, str):
+        return f"{where} is a list, not an object", False
+    return f"{where} has no {_step(step)}", False
+
+
+def _shown(path: Path, depth: int, of: str) -> str:
+    """A path as far as it led."""
+    if not path.absolute:
+        inner = str(Path(path.steps[:depth], absolute=False))
+        return f"{inner or 'the object'} at {of}" if of else inner
+    return str(Path(path.steps[:depth], absolute=True)) if depth else "the line"
+
+
+def _step(step: Step) -> str:
+    return step if isinstance(step, str) else f"item {step}"
+
+
+def _plain(key: str) -> str:
+    return re.sub(r"[\s_.-]", "", key).casefold()
+
+
+def _kind_of(value: Any, where: str) -> str | None:
+    """What stands where an object was expected; None for one."""
+    if isinstance(value, dict):
+        return f"{where} is an object without what is looked for" if not value else None
+    if not isinstance(value, str):
+        return f"{where} is {_KINDS.get(type(value), 'something else')}, not an object"
+    if not value:
+        return f"{where} is empty"
+    if is_events(value) and len(items(value)) > 1:
+        return f"{where} is a text of several server-sent events, which each: {where}[*] takes apart"
+    packed = _packed(value)
+    if packed is not None:
+        return f"{where} is base64 of {packed}, which is not unpacked: let the log's writer do so"
+    return None if from_repr(value) else f"{where} is text, not an object or JSON of one"
+
+
+def _packed(text: str) -> str | None:
+    """What a text holds in base64, as far as its front tells."""
+    if not _BASE64.fullmatch(text):
+        return None
+    front = text[:16].replace("-", "+").replace("_", "/")
+    try:
+        data = base64.b64decode(front)
+    except (binascii.Error, ValueError):
+        return None
+    return next((name for mark, name in _PACKED if data.startswith(mark)), None)
