@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 
 import pytest
 
@@ -73,3 +75,21 @@ def test_signals_become_events(number, event):
     os.kill(os.getpid(), number)
     assert signals.wait(10) is event
     assert signals.wait(0) is None
+
+
+@pytest.mark.usefixtures("signal_handlers")
+@pytest.mark.parametrize(("number", "event"), [(signal.SIGTERM, Event.END), (signal.SIGHUP, Event.RELOAD)])
+def test_a_signal_that_another_thread_gets_is_not_slept_through(number, event):
+    """The system chooses the thread; only the main one may run the handler, and it must look up from its wait."""
+    signals = Signals()
+    signals.install()
+
+    def take():
+        time.sleep(0.1)  # until the main thread waits
+        signal.pthread_kill(threading.get_ident(), number)
+        time.sleep(2)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    assert signals.wait() is event
+    thread.join()

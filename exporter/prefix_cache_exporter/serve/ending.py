@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import queue
 import signal
 import time
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
     from .loop import Worker
 
 _LOOK_SECONDS = 0.05
+_DEAF_SECONDS = 0.5
+"""How long a wait may last at a time.
+
+The system may give a signal to any thread, and Python runs its handler in the main one, which then goes on waiting: an
+endless wait has been seen to sleep through SIGTERM for good.
+"""
 
 
 class Event(Enum):
@@ -37,12 +44,16 @@ class Signals:
         """As if a signal had come."""
         self._events.put(event)
 
-    def wait(self, seconds: float | None = None) -> Event | None:
+    def wait(self, seconds: float = math.inf) -> Event | None:
         """The next event; None where none came in time."""
-        try:
-            return self._events.get(timeout=seconds)
-        except queue.Empty:
-            return None
+        deadline = time.monotonic() + seconds
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._events.get(timeout=max(0.0, min(left, _DEAF_SECONDS)))
+            except queue.Empty:
+                if left <= _DEAF_SECONDS:
+                    return None
 
     def _taker(self, event: Event) -> Callable[[int, FrameType | None], None]:
         return lambda _number, _frame: self._events.put(event)
