@@ -116,6 +116,16 @@ def test_gathering_a_format_without_plain_lines_gives_outcomes():
     assert found == [Skipped("lost", "not_json", "got text, expected one JSON object")]
 
 
+def test_gathered_lines_with_and_without_cache_numbers_are_groups_of_their_own():
+    """Together they would all count as silent about the cache, or none of them, as the first one did."""
+    silent = {"model": "m", "usage": {"input_tokens": 5, "output_tokens": 1}}
+    telling = {"model": "m", "usage": {**silent["usage"], "cache_read_input_tokens": 10}}
+    groups, _ = Intake(get_map("anthropic.messages")).gather(
+        [encode({**line, "id": str(number)}) for number, line in enumerate((telling, silent, telling, silent))], 0.0
+    )
+    assert [[row[:4] for row in group.rows] for group in groups] == [[(15, 10, None, 5)] * 2, [(5, None, None, 5)] * 2]
+
+
 def test_gathered_lines_share_what_they_have_in_common():
     intake = Intake(get_map("openai.chat"), fields={"template": "$.metadata.template"})
     lines = [encode({**LINE, "id": str(number)}) for number in range(3)]

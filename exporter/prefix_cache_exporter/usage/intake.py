@@ -24,7 +24,8 @@ _Count: TypeAlias = int | None
 _Seconds: TypeAlias = float | None
 Row = tuple[int, _Count, _Count, _Count, int, "Mapping[str, int]", _Seconds, _Seconds, _Seconds]
 """Of one record: total input, read, write, uncached and output tokens, writes by time to live, time, time to first
-token and duration in seconds. Read and uncached are None together, in all rows of a group or in none."""
+token and duration in seconds. Read and uncached are each None in all rows of a group or in none; where the uncached
+tokens are, so are those read."""
 
 
 class Group(NamedTuple):

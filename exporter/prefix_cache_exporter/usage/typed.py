@@ -118,7 +118,7 @@ def gather(rs, odd, opened, digest, seen, add_key, new_key):
                 continue
             add_key(k)
             new_key(k)
-        key = ({provider}, {model}, {status}, q, {attempt}, {tier}, {batch}, {values})
+        key = ({provider}, {model}, {status}, q, {read} is None, {attempt}, {tier}, {batch}, {values})
         add = group(key)
         if add is None:
             add = groups[key] = opened(UsageRecord(
