@@ -283,6 +283,16 @@ def test_a_model_is_found_under_the_names_that_gateways_give_it(shipped, provide
     assert shipped.cost(one).uncached == int(100 * rate * MILLIONTH)
 
 
+def test_input_that_is_all_there_is_has_a_cost_though_nobody_said_that_nothing_was_cached(shipped):
+    """Converse and Messages without cache fields: reads are unknown, and the uncached tokens are the whole input."""
+    said = record(provider="bedrock", model="amazon.nova-pro-v1:0", time=NOW, total=35, read=0, output=446)
+    silent = record(
+        provider="bedrock", model="amazon.nova-pro-v1:0", time=NOW, total=35, read=None, uncached=35, output=446
+    )
+    assert isinstance(shipped.cost(said), Cost)
+    assert shipped.cost(silent) == shipped.cost(said)
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

@@ -171,4 +171,5 @@ def _unpriceable(record: UsageRecord) -> str | None:
         return "served_from_gateway_cache"
     if record.total_input_tokens is None:
         return "usage_missing"
-    return "cache_unknown" if record.uncached_input_tokens is None or record.cache_read_tokens is None else None
+    # A source without cache numbers whose input is all there is leaves the reads unknown and the uncached tokens known.
+    return "cache_unknown" if record.uncached_input_tokens is None else None

@@ -72,7 +72,7 @@ REASONS = (
 
 
 def priced(record: UsageRecord, rates: Rates) -> Cost | Unpriced:
-    """What one record costs at given prices; its total, read and uncached tokens are known."""
+    """What one record costs at given prices; its total and uncached tokens are known."""
     total, uncached, read = (
         record.total_input_tokens or 0,
         record.uncached_input_tokens or 0,

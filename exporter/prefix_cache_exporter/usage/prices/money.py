@@ -73,7 +73,7 @@ def cost_rows(prices: PriceBook, sample: UsageRecord, rows: Sequence[Row]) -> It
     if sample.quality == "served_from_gateway_cache":
         yield Unpriced("served_from_gateway_cache"), len(rows)
         return
-    if rows[0][1] is None:
+    if rows[0][3] is None:
         yield Unpriced("cache_unknown"), len(rows)
         return
     for rates, some in _by_rates(prices, sample, rows):
@@ -197,7 +197,7 @@ def _whole(rates: Rates, rows: Sequence[Row]) -> Cost | None:
     if not rates.exact or rates.read is None or rates.output is None:
         return None
     totals, reads, writes, uncached, outputs, splits, *_ = zip(*rows, strict=True)
-    read, output = sum(reads), sum(outputs)
+    read, output = 0 if reads[0] is None else sum(reads), sum(outputs)
     written = assumed = 0
     if any(writes):
         for tokens, split in zip(writes, splits, strict=True):
