@@ -30,6 +30,8 @@ _OVERLAID: Final = tuple(
 
 def overlay(held: Fragment, later: Fragment) -> None:
     """Lays what a later line said over what is known."""
+    if later.write is not None and not later.split and held.split:
+        held.split = _restated(held.split, later.write)
     for name in _OVERLAID:
         value = getattr(later, name)
         if value is not None:
@@ -46,3 +48,11 @@ def overlay(held: Fragment, later: Fragment) -> None:
     held.seen = held.seen or later.seen
     held.closed = held.closed or later.closed
     held.complete = held.complete or later.complete
+
+
+def _restated(split: dict[str, int], write: int) -> dict[str, int] | None:
+    """What is left of a split by time to live when a later line says that less was written, and not for how long."""
+    known = [ttl for ttl, count in split.items() if count]
+    if sum(split.values()) <= write:
+        return split
+    return {known[0]: write} if len(known) == 1 else None
