@@ -31,11 +31,15 @@ def packed(data):
         ({"response": {"body": ""}}, f"{BODY} is empty"),
         (
             {"response": {"body": packed(PAYLOAD)}},
-            f"{BODY} is base64 of JSON, which is not unpacked: let the log's writer do so",
+            f"{BODY} is base64 of JSON, which decode: {BODY} unpacks",
         ),
         (
             {"response": {"body": packed(gzip.compress(PAYLOAD))}},
-            f"{BODY} is base64 of gzip, which is not unpacked: let the log's writer do so",
+            f"{BODY} is base64 of gzip, which decode: {BODY} unpacks",
+        ),
+        (
+            {"response": {"body": packed(b"\x28\xb5\x2f\xfd" + bytes(16))}},
+            f"{BODY} is base64 of zstd, which is not unpacked",
         ),
         ({"response": {"body": "VGhpcyBpcyBqdXN0IHNvbWUgdGV4dA=="}}, f"{BODY} is text, not an object or JSON of one"),
         (

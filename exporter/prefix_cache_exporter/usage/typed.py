@@ -53,7 +53,7 @@ def lane_for(
 ) -> Lane | None:
     """The lane of a source; None where its format or override has no plain lines."""
     m = usage_map
-    if m.stream or m.cumulative or m.each or m.decode or m.attributes or m.context or not m.usage:
+    if m.stream or m.cumulative or m.each or m.decode or m.attributes or m.context or m.foreign or not m.usage:
         return None
     if override is not None or m.rule == BY_TOTAL or m.write_is_split or m.inferred:
         return None

@@ -5,8 +5,6 @@ For whoever writes a map: which step of it fails, and what stands there instead 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +15,7 @@ from .normaliser import Normaliser
 from .paths import MISSING, Path
 from .record import Fragment
 from .reprs import from_repr, items
+from .unpack import packed_as
 
 if TYPE_CHECKING:
     from .maps.model import UsageMap
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from .record import Skipped
 
 _KINDS: Final = {bool: "a truth value", int: "a number", float: "a number", list: "a list", type(None): "null"}
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
-_PACKED: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"{", "JSON"), (b"[", "JSON"))
+_UNPACKED: Final = {"zstd": "is not unpacked"}
 
 
 class Looking(Normaliser):
@@ -124,19 +122,7 @@ def _kind_of(value: Any, where: str) -> str | None:
         return f"{where} is empty"
     if is_events(value) and len(items(value)) > 1:
         return f"{where} is a text of several server-sent events, which each: {where}[*] takes apart"
-    packed = _packed(value)
+    packed = packed_as(value)
     if packed is not None:
-        return f"{where} is base64 of {packed}, which is not unpacked: let the log's writer do so"
+        return f"{where} is base64 of {packed}, which {_UNPACKED.get(packed, f'decode: {where} unpacks')}"
     return None if from_repr(value) else f"{where} is text, not an object or JSON of one"
-
-
-def _packed(text: str) -> str | None:
-    """What a text holds in base64, as far as its front tells."""
-    if not _BASE64.fullmatch(text):
-        return None
-    front = text[:16].replace("-", "+").replace("_", "/")
-    try:
-        data = base64.b64decode(front)
-    except (binascii.Error, ValueError):
-        return None
-    return next((name for mark, name in _PACKED if data.startswith(mark)), None)

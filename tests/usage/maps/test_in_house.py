@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 
 import pytest
@@ -93,6 +95,16 @@ def test_request_and_response_on_two_lines_are_one_record(tmp_path):
     ("text", "line", "time"),
     [
         ("at: $.value\ntime: $.timestamp", f'{{"timestamp": 1790000000123, "value": {TEXT}}}', 1790000000.123),
+        (
+            "at: $.value\ndecode: $.value\ntime: $.timestamp",
+            f'{{"timestamp": 1790000000123, "value": "{base64.b64encode(BODY.encode()).decode()}"}}',
+            1790000000.123,
+        ),
+        (
+            "at: $.value\ndecode: $.value\ntime: $.timestamp",
+            f'{{"timestamp": 1790000000123, "value": "{base64.b64encode(gzip.compress(BODY.encode())).decode()}"}}',
+            1790000000.123,
+        ),
         ("at: $.message\ntime: $.at", f'{{"at": "2026-03-02T19:59:00Z", "message": {TEXT}}}', 1772481540.0),
         ("at: $.log\ntime: $.date", f'{{"date": 1790000000.5, "log": {TEXT}, "kubernetes": {{}}}}', 1790000000.5),
         (
@@ -122,7 +134,10 @@ def test_request_and_response_on_two_lines_are_one_record(tmp_path):
         ),
         ("at: $.line", f'{{"labels": {{}}, "line": {TEXT}, "timestamp": "2026-03-02T19:59:00Z"}}', 1790000000.0),
     ],
-    ids=["kafka", "vector", "fluent-bit", "fluent-bit-cri", "insights", "subscription", "loki", "loki-query", "logcli"],
+    ids=[
+        "kafka", "kafka-base64", "kafka-gzip", "vector", "fluent-bit", "fluent-bit-cri", "insights", "subscription",
+        "loki", "loki-query", "logcli",
+    ],
 )  # fmt: skip
 def test_a_shipper_holds_the_line_as_text_and_the_time_outside(tmp_path, text, line, time):
     assert taken(tmp_path, f"format: shop.llm\nusage_from: openai.chat\n{text}\n", line) == [(HIT, time, "success")]

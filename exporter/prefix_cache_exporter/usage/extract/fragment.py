@@ -30,6 +30,9 @@ def extract(record: Any, usage_map: UsageMap, fields: Mapping[str, Path]) -> Fra
         if context.condition.holds(record, usage):
             found = {name: word(first(paths, record, usage)) for name, paths in context.sets.items()}
             return Fragment(context={name: value for name, value in found.items() if value})
+    what = next((what for condition, what in usage_map.foreign if condition.holds(record, usage)), None)
+    if what is not None:
+        return Skipped("lost", "other_format", f"got {what}, expected {usage_map.title or usage_map.format}")
     reason = _ignored(record, usage, usage_map)
     if reason is not None:
         return Skipped("ignored", reason)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.usage.paths import Path
 from prefix_cache_exporter.usage.reprs import from_repr
+from prefix_cache_exporter.usage.unpack import unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ _OTLP_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 def records(item: Any, usage_map: UsageMap) -> Iterator[Any]:
     """The records within a decoded line, or an item of one; what is no object comes out as it is."""
     for path in usage_map.decode:
-        _replace(item, path, _from_text)
+        _replace(item, path, unpacked)
     found: list[Any] = []
     for path in usage_map.each:
         found = [_object(inner) for inner in _within(item, path, usage_map)]
@@ -103,10 +104,6 @@ def _replace(record: Any, path: Path, change: Any) -> None:
     step = path.steps[-1]
     if isinstance(holder, dict) and step in holder:
         holder[step] = change(holder[step])
-
-
-def _from_text(value: Any) -> Any:
-    return from_repr(value) if isinstance(value, str) else value
 
 
 def _from_attributes(value: Any) -> Any:

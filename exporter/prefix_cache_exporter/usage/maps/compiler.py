@@ -85,6 +85,7 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
         text=data.get("text", "lost"),
         inherit=tuple(data.get("inherit", ())),
         attributes=parse_paths(data.get("attributes")),
+        foreign=tuple((parse_condition(entry), entry["what"]) for entry in data.get("foreign", ())),
         skip=tuple((parse_condition(entry), entry["reason"]) for entry in data.get("skip", ())),
         usage=parse_paths(data.get("usage", "$.usage")),
         id=parse_paths(data.get("id")),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _OF_EXTENDER = ("format", "aliases", "extends", "usage_from", "at")
 PROSE = frozenset(
     {"title", "sources", "source", "note", "meaning", "reason", "names", "values", "any_of", "none_of", "contains"}
-    | {"inherit"}  # names of keys, of which one may begin with $
+    | {"what", "inherit"}  # of keys, of which one may begin with $
 )
 """Keys whose text is never a path."""
 

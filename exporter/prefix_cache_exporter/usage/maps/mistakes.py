@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _FROM_RECORD: Final = ("at", "usage", "id", "time", "model", "each", "decode", "attributes", "last")
 """Keys whose paths begin at the record: what they look for is never within the usage object."""
 _CONDITIONS: Final = (
+    ("foreign",),
     ("skip",),
     ("tier_when",),
     ("retry",),
@@ -30,6 +31,7 @@ _CONDITIONS: Final = (
     ("stream", "complete"),
 )
 _BESIDE: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
+    ("foreign",): frozenset({"what"}),
     ("skip",): frozenset({"reason"}),
     ("tier_when",): frozenset({"tier"}),
     ("context",): frozenset({"set"}),

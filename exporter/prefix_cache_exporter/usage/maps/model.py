@@ -107,6 +107,7 @@ class UsageMap(msgspec.Struct, frozen=True):
     text: str
     inherit: tuple[str, ...]
     attributes: tuple[Path, ...]
+    foreign: tuple[tuple[Condition, str], ...]
     skip: tuple[tuple[Condition, str], ...]
     usage: tuple[Path, ...]
     id: tuple[Path, ...]
