@@ -14,7 +14,7 @@ from . import files
 from .contents import UnreadableError
 from .following.batches import Batch, Notes
 from .following.discovery import Discovery
-from .following.opened import LAST_LINE_SECONDS
+from .following.opened import LAST_LINE_SECONDS, ROTATED_SECONDS
 from .following.opener import Opener
 from .following.tracker import Tracker
 from .log import ReplacedError
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 1.0
 """New files are looked for this often."""
-ROTATED_SECONDS = 60.0
-"""A file that no pattern matches any more is followed until it has been idle this long."""
 PARTIAL_SECONDS = 600.0
-"""The same where it ends in the middle of a line."""
+"""A rotated file that ends in the middle of a line is followed until it has been idle this long."""
 _TURN = 8
 """Pieces of one log before the next log has its turn."""
 

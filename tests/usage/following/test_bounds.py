@@ -102,6 +102,22 @@ def test_a_file_that_was_closed_at_rest_is_written_anew(logs):
     assert logs.lost_files == {"gone": 1}  # no copy of it anywhere: it may have held more
 
 
+@pytest.mark.parametrize(("idle", "lost"), [(10, 1), (70, 0)])
+def test_a_file_that_was_closed_at_rest_is_deleted(logs, idle, lost):
+    for number in range(8):
+        logs.write(record(number), f"{number}x.log")
+    logs.poll()
+    still_open = open_files(logs)
+    logs.poll(idle)
+    for number in range(8):
+        logs.path(f"{number}x.log").unlink()
+    for _ in range(3):
+        logs.poll(70)
+    assert logs.lost_files["gone"] == lost * (
+        8 - still_open
+    )  # it may have held more; not if it had been quiet for so long
+
+
 def test_known_logs_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(known, "MOST_KNOWN", 3)
     logs = Logs(tmp_path, "*.gz")

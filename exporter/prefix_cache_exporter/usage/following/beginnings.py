@@ -13,7 +13,7 @@ from prefix_cache_exporter.usage.contents import UnreadableError
 from prefix_cache_exporter.usage.positions import REFUSED, Position
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Mapping, Sequence
 
     from prefix_cache_exporter.usage.files import File, Match
 
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 
 
 class Beginnings:
-    """Gives new logs their numbers.
-
-    Attributes:
-        matched: files that patterns matched at the last look; they are no history.
-    """
+    """Gives new logs their numbers."""
 
     def __init__(self, tracker: Tracker, opener: Opener) -> None:
         self._tracker, self._opener = tracker, opener
-        self.matched: Container[File] = ()
+        self._matched: Container[File] = ()
+        self._folders: dict[str, Mapping[bytes, Sequence[Match]]] = {}
+
+    def look(self, matched: Container[File]) -> None:
+        """Another look at the disk begins; files that patterns match are no history."""
+        self._matched = matched
+        self._folders.clear()
 
     def pipe(self) -> int:
         """A number for standard input."""
@@ -43,13 +45,22 @@ class Beginnings:
         key = known.add(Position(*match.file, family=family, place=place))
         if place not in known.places:
             known.places.add(place)
-            for beside in files.siblings((files.folder_of(match.path),), {place})[0]:
+            for beside in self._lying_in(files.folder_of(match.path)).get(place, ()):
                 if not self._is_taken(beside) and beside.file != match.file:
                     self._pass_over(beside)
         return key
 
+    def _lying_in(self, folder: str) -> Mapping[bytes, Sequence[Match]]:
+        """What a folder held at this look, by place: there may be thousands of logs in it, each the first of a name."""
+        if folder not in self._folders:
+            by_place: dict[bytes, list[Match]] = {}
+            for match in files.siblings((folder,))[0]:
+                by_place.setdefault(files.place(match.path), []).append(match)
+            self._folders[folder] = by_place
+        return self._folders[folder]
+
     def _is_taken(self, match: Match) -> bool:
-        return match.file in self.matched or self._tracker.opened.reads(match.file)
+        return match.file in self._matched or self._tracker.opened.reads(match.file)
 
     def _pass_over(self, match: Match) -> None:
         """Remembers a rotated file from before the first look, so that it is never taken for one that came after."""

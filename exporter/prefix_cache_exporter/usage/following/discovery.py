@@ -34,6 +34,7 @@ class Discovery:
         self._beginnings = Beginnings(tracker, opener)
         self._adopter = Adopter(tracker, opener, self._beginnings)
         self._rests = Rests(tracker, opener)
+        self._looked = 0.0
         self._piped = files.STANDARD_INPUT in self._patterns
         self._pipe: int | None = stdin if self._piped else None
 
@@ -47,7 +48,7 @@ class Discovery:
         tracker = self._tracker
         self._adopter.crowded = False
         listing = files.look(self._patterns)
-        self._beginnings.matched = listing.matches.keys()
+        self._beginnings.look(listing.matches.keys())
         tracker.folders |= listing.folders
         self._opener.begin(readable=listing.readable or self._piped)
         for _, one in tracker.opened:
@@ -56,7 +57,8 @@ class Discovery:
                 one.path = match.path if match else None
         beside, whole = files.siblings(tracker.folders, tracker.known.places)
         if whole:
-            tracker.drop_absent(listing.matches.keys() | {match.file for match in beside})
+            tracker.drop_absent(listing.matches.keys() | {match.file for match in beside}, self._looked)
+            self._looked = now
         self._check(now)
         self._take_pipe()
         known = tracker.known.files()

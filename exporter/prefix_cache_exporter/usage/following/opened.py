@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 LAST_LINE_SECONDS = 10.0
 """An unterminated last line that is whole JSON is taken after this idle time; nobody waits longer for half a one."""
 
+ROTATED_SECONDS = 60.0
+"""A file that no pattern matches any more is followed until it has been idle this long."""
+
 
 def most_open() -> int:
     """How many files a source may hold open: a quarter of what the process may, for it is not alone in there."""

@@ -12,7 +12,7 @@ from prefix_cache_exporter.usage.positions import REFUSED
 
 from .aside import Aside
 from .known import Known
-from .opened import Followed, Opened, most_open
+from .opened import ROTATED_SECONDS, Followed, Opened, most_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,6 +54,7 @@ class Tracker:
         self.aside = Aside()
         self.missing: dict[int, float | None] = dict.fromkeys(self.known.unfinished())
         self.folders: set[str] = set()
+        self._rested: dict[int, float] = {}
 
     @property
     def files(self) -> int:
@@ -65,6 +66,7 @@ class Tracker:
         """Reads a log on from a file."""
         position = replace(self.known[key], device=file[0], inode=file[1], finished=False, stamp=(0, 0))
         self.missing.pop(key, None)
+        self._rested.pop(key, None)
         before = self.aside.take(file)
         if before is not None and before != key and self.known[before].file == file:
             self._miss(before)  # it was closed at rest, and its file holds something else by now
@@ -125,12 +127,24 @@ class Tracker:
         self.close(key)
         if one.path is None:  # rotated away
             self.known.store(key, replace(one.log.position, finished=True, stamp=stamp))
+        else:
+            self._rested[key] = one.moved_at
         self.aside.put(one.file, key, stamp)
 
-    def drop_absent(self, here: set[File]) -> None:
-        """Notices that files set aside are gone: a log that was closed while idle may go on under another name."""
+    def drop_absent(self, here: set[File], seen: float) -> None:
+        """Notices that files set aside are gone: a log that was closed at rest may go on under another name.
+
+        One to which nothing had been added for long has ended, as if it had been open.
+
+        Args:
+            here: the files that are there.
+            seen: when the others still were, in monotonic seconds.
+        """
         for key in self.aside.drop_absent(here):
-            self._miss(key)
+            if seen - self._rested.get(key, seen) >= ROTATED_SECONDS and key not in self.opened:
+                self.known.store(key, replace(self.known[key], finished=True))
+            else:
+                self._miss(key)
 
     def _miss(self, key: int) -> None:
         if key not in self.opened and not self.known[key].finished:
