@@ -639,6 +639,75 @@ def test_a_codex_fork_repeats_sums_without_the_responses_that_told_of_them():
     assert [item.id for item in found if isinstance(item, UsageRecord)] == ["r2"]
 
 
+FORK = {"type": "session_meta", "payload": {"id": "child", "forked_from_id": "parent"}}
+PARENT = {"type": "session_meta", "payload": {"id": "parent"}}
+
+
+def told(outcomes):
+    return [counts(item)[0] for item in outcomes if isinstance(item, UsageRecord)]
+
+
+@pytest.mark.parametrize("by", ["sums", "responses"])
+def test_a_codex_fork_that_is_read_before_its_parent_waits_for_it(by):
+    """Which file is read first is chance: archived forks have names of their own."""
+    first, second = (
+        codex((1000, 0, 900, 100), (1000, 0, 900, 100)),
+        codex((3000, 950, 1000, 300), (2000, 950, 100, 200)),
+    )
+    own = codex((4000, 1900, 1000, 400), (1000, 950, 0, 100))
+    parent = [PARENT, first, second]
+    if by == "responses":
+        parent = [PARENT, response("r1", (1000, 0, 900, 100)), first, response("r2", (2000, 950, 100, 200)), second]
+    intake = Intake(get_map("codex.jsonl"))
+    found = intake.take([encode(line) for line in (FORK, PARENT, first, second, own)], 0.0, "archived/child.jsonl")
+    assert told(found) == []
+    found += intake.take([encode(line) for line in parent], 1.0, "sessions/parent.jsonl")
+    assert told(found) == [1000, 2000]
+    assert told(intake.settle(11.0)) == [1000]
+    later = codex((5000, 2850, 1000, 500), (1000, 950, 0, 100))
+    again = intake.take([encode(line) for line in (own, later)], 20.0, "archived/child.jsonl")
+    assert told([*again, *intake.settle(40.0)]) == [1000]
+
+
+def test_a_codex_fork_of_a_fork_repeats_the_first_session():
+    first = codex((1000, 0, 900, 100), (1000, 0, 900, 100))
+    grandchild = {"type": "session_meta", "payload": {"id": "grandchild", "forked_from_id": "child"}}
+    files = {
+        "grandchild": (grandchild, FORK, PARENT, first, codex((1700, 0, 900, 160), (700, 0, 0, 60))),
+        "child": (FORK, PARENT, first, codex((1500, 0, 900, 150), (500, 0, 0, 50))),
+        "parent": (PARENT, first),
+    }
+    for order in (list(files), list(files)[::-1]):
+        intake = Intake(get_map("codex.jsonl"))
+        found = [one for name in order for one in intake.take([encode(line) for line in files[name]], 0.0, name)]
+        assert sorted(told([*found, *intake.settle(10.0)])) == [500, 700, 1000]
+
+
+def turn(input_, cached, output):
+    return {
+        "type": "turn.completed",
+        "usage": {"input_tokens": input_, "cached_input_tokens": cached, "output_tokens": output},
+    }
+
+
+def test_codex_exec_tells_the_sums_of_its_thread_with_every_turn():
+    def started(name):
+        return {"type": "thread.started", "thread_id": name}
+
+    intake = Intake(get_map("codex.jsonl"))
+    one = [started("a"), {"type": "turn.started"}, {"type": "item.completed", "item": {"type": "agent_message"}}]
+    found = intake.take([encode(line) for line in (*one, turn(1000, 900, 10), turn(3000, 2800, 30))], 0.0, "1.jsonl")
+    assert [counts(item) for item in found if isinstance(item, UsageRecord)] == [
+        (1000, 900, None, 100, 10),
+        (2000, 1900, None, 100, 20),
+    ]
+    # Another thread in the file, the first one resumed in a file of its own, and a turn that never asked the model.
+    found = intake.take([encode(line) for line in (started("b"), turn(5000, 0, 5), turn(0, 0, 0))], 1.0, "1.jsonl")
+    assert told(found) == [5000]
+    lines = (started("a"), turn(3000, 2800, 30), turn(3400, 3000, 34), {"type": "turn.failed", "error": {}})
+    assert told(intake.take([encode(line) for line in lines], 2.0, "2.jsonl")) == [400]
+
+
 def test_claude_code_lines_without_ids_stay_apart_and_other_events_are_none():
     line = {
         "type": "assistant",

@@ -29,6 +29,8 @@ _LENIENT = json.JSONDecoder()
 _BETWEEN = re.compile(r"[\s,]*")
 _BLANK = (Skipped("ignored", "blank"),)
 _SERVER_SENT = (Skipped("ignored", "event_stream_framing"),)
+_IDS = frozenset({"session", "parent", "thread"})
+"""What a line may say of later ones that is an id."""
 _TEXT = (Skipped("ignored", "text"),)
 _MOST_BRACES = 8
 """So many braces may stand in a text before the JSON."""
@@ -119,8 +121,8 @@ class Normaliser:
         if not isinstance(fragment, Fragment):
             return fragment
         if fragment.context is not None:
-            if "session" in fragment.context:
-                fragment.context["session"] = self.key(fragment.context["session"]).hex()
+            for name in _IDS & fragment.context.keys():
+                fragment.context[name] = self.key(fragment.context[name]).hex()
             return fragment
         if self._provider is not None:
             fragment.provider = self._provider

@@ -86,11 +86,26 @@ class Merger:
             self._scopes.of(scope).learn(fragment.context)
             self._changed = True
             return ()
-        if self._map.cumulative and not self._grew(fragment, scope):
-            return (_DUPLICATE,)
+        if self._map.cumulative:
+            return self._summed(fragment, now, scope) if self._grew(fragment, scope) else (_DUPLICATE,)
         if stream is not None:
             return self._merge(fragment, stream, now, scope)
         return self._whole(fragment, now)
+
+    def _summed(self, fragment: Fragment, now: float, scope: str) -> tuple[Outcome, ...]:
+        """A line of sums that grew, or of one request's own numbers.
+
+        Until a fork has repeated something known, its lines wait for whoever wrote them first: the file of the session
+        that it comes from may be read after it, and may tell of the same requests in other lines.
+        """
+        place = self._scopes.of(scope)
+        if fragment.key is None or fragment.own or place.parent is None or place.met:
+            return self._whole(fragment, now)
+        if fragment.key in self.seen:
+            place.met = self._changed = True
+            return (_DUPLICATE,)
+        fragment.closed = True
+        return self._lay(fragment.key, fragment, now)
 
     def _whole(self, fragment: Fragment, now: float) -> tuple[Outcome, ...]:
         """A line that tells of a whole request."""
@@ -201,6 +216,9 @@ class Merger:
             self._changed = self._changed or not place.told
             place.told = True
             return True
+        if place.thread is not None:
+            thread, place = place.thread, self._scopes.of(place.thread)
+            place.session = thread
         before = place.sums
         grew = increase(fragment, place)
         self._changed = self._changed or place.sums is not before

@@ -19,11 +19,18 @@ class Scope(msgspec.Struct, gc=False):
     provider: str | None = None
     sums: dict[str, int] | None = None
     told: bool = False  # whether lines of their own tell what its sums repeat
+    parent: str | None = None  # whose sums it repeats before its own
+    met: bool = False  # whether some of those had been counted before
+    thread: str | None = None  # whose sums the lines that follow go on with, in whatever file
 
     def learn(self, context: Mapping[str, str]) -> None:
-        """Takes in what a line said of those that follow it."""
+        """Takes in what a line said of those that follow it.
+
+        A fork repeats its ancestors' first lines after its own: the last before any sums is that of whom all of them
+        come from.
+        """
         for name, value in context.items():
-            if name != "session" or self.session is None:  # a fork repeats its parent's first line after its own
+            if name not in {"session", "parent"} or self.sums is None:
                 setattr(self, name, value)
 
 
