@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import os
 import sys
 
 import pytest
@@ -82,6 +84,27 @@ def test_standard_input_gzip_and_arrays(tmp_path, capsys, monkeypatch):
     for file, records in ((str(packed), 1), (str(array), 2), ("-", 1)):
         assert main(["usage", "normalise", "--format", "openai.chat", "--json", file]) == 0
         assert len(capsys.readouterr().out.splitlines()) == records
+
+
+def test_what_stands_before_damage_is_shown_with_the_damage(tmp_path, capsys):
+    packed = tmp_path / "log.gz"
+    packed.write_bytes(gzip.compress(json.dumps(GOOD).encode() + b"\n" + os.urandom(99).hex().encode())[:-40])
+    assert main(["usage", "normalise", "--format", "openai.chat", str(packed)]) == 1
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1:] == ["m      success  ok          10     4        -         6       1"]
+    assert err == (f"1 lost: not_json\nerror: {packed}: file: got an archive cut short, expected one that is whole\n")
+
+
+@pytest.mark.parametrize("command", [["usage", "normalise", "--format"], ["check", "log"]])
+def test_packed_standard_input_is_read_or_named(command, capsys, monkeypatch):
+    line = json.dumps(GOOD).encode()
+    for content, code, said in (
+        (gzip.compress(line), 0, ""),
+        (bz2.compress(line), 1, "error: -: file: got a bzip2 archive, expected a log, plain or gzip\n"),
+    ):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        assert main([*command, "openai.chat", "-"]) == code
+        assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize(

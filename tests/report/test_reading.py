@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -43,7 +46,7 @@ def test_logs_in_every_shape(tmp_path, report, content):
     assert document["total"]["tokens"]["cached_prompt_tokens"] == 180
 
 
-@pytest.mark.parametrize("content", [lines(3), lines(3)[:-1]])
+@pytest.mark.parametrize("content", [lines(3), lines(3)[:-1], gzip.compress(lines(3))])
 @pytest.mark.parametrize("redirected", [True, False])
 def test_standard_input(tmp_path, content, redirected):
     command = [sys.executable, "-m", "prefix_cache_exporter", "report", "-", "--format", "openai.chat", "--json"]
@@ -54,6 +57,36 @@ def test_standard_input(tmp_path, content, redirected):
     else:
         done = subprocess.run(command, input=content, capture_output=True, check=True)
     assert json.loads(done.stdout)["total"]["requests"] == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(gzip.compress(lines(30_000))[:-50], "truncated"), (bz2.compress(lines(3)), "unsupported_compression")],
+)
+def test_standard_input_that_cannot_be_read_to_its_end(content, reason):
+    command = [sys.executable, "-m", "prefix_cache_exporter", "report", "-", "--format", "openai.chat", "--json"]
+    done = subprocess.run(command, input=content, capture_output=True, check=False)
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["unreadable_files"]) == (1, {"-": reason})
+    assert document["lines"]["lost"] == ({"not_json": 1} if reason == "truncated" else {})
+    assert (document["total"]["requests"] > 29_000) == (reason == "truncated")
+
+
+def test_a_named_pipe_is_read_as_it_comes(tmp_path, report):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    def write():
+        with path.open("wb") as pipe:
+            for line in lines(3).splitlines(keepends=True):
+                pipe.write(line)
+                pipe.flush()
+                time.sleep(0.05)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert report(path, "--format", "openai.chat")["total"]["requests"] == 3
+    writer.join()
 
 
 def test_patterns_name_several_files_and_a_request_in_two_of_them_counts_once(tmp_path, report):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 
 import pytest
 
@@ -41,5 +42,23 @@ def test_a_line_that_is_too_long_has_its_place_and_counts(tmp_path):
 def test_text_in_utf_16_is_refused_and_not_taken_for_lines(tmp_path, encoding):
     log = tmp_path / "log"
     log.write_bytes((b"" if encoding == "utf-16" else b"\xfe\xff") + json.dumps({"id": "a"}).encode(encoding))
-    with pytest.raises(UnreadableError, match="unsupported_encoding"):
+    with pytest.raises(UnreadableError, match="got text in UTF-16, expected text in UTF-8"):
         list(numbered(str(log)))
+
+
+def test_an_archive_that_ends_too_early_is_said_to_behind_what_was_in_it(tmp_path):
+    log = tmp_path / "log.gz"
+    log.write_bytes(gzip.compress(A + b"\n" + B + b"\n" + os.urandom(99))[:-50])
+    seen = numbered(str(log))
+    assert [next(seen), next(seen)] == [("record 1", A), ("record 2", B)]
+    with pytest.raises(UnreadableError, match="got an archive cut short, expected one that is whole"):
+        list(seen)
+
+
+@pytest.mark.parametrize("content", [A + b"\n" + B, gzip.compress(A + b"\n" + B)])
+def test_what_a_shell_gives_in_place_of_a_file(content):
+    reader, writer = os.pipe()
+    os.write(writer, content)
+    os.close(writer)
+    assert [line for _, line in numbered(f"/dev/fd/{reader}")] == [A, B]
+    os.close(reader)

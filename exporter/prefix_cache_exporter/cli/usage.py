@@ -83,6 +83,7 @@ def _normalise(args: argparse.Namespace) -> int:
     dropped: Counter[str] = Counter()
     records: list[UsageRecord] = []
     found = 0
+    broken: Exception | None = None
     try:
         for outcome in _outcomes(args, usage_map):
             if not isinstance(outcome, UsageRecord):
@@ -95,12 +96,13 @@ def _normalise(args: argparse.Namespace) -> int:
                 records.append(outcome)
     except BrokenPipeError:
         raise
-    except (OSError, ValueError) as error:
-        return failed(of_log(args.file, error))
-    if not args.json:
+    except (OSError, ValueError) as error:  # what was in front of it is shown all the same
+        broken = error
+    if not args.json and (records or not broken):
         _table(records)
-    for reason, count in sorted(dropped.items()):
-        print(f"{count} {reason}", file=sys.stderr)
+    print(*(f"{count} {reason}\n" for reason, count in sorted(dropped.items())), sep="", end="", file=sys.stderr)
+    if broken:
+        return failed(of_log(args.file, broken))
     if dropped and not found:
         print(no_record(args.file, usage_map), file=sys.stderr)
     return DONE
@@ -132,7 +134,7 @@ def no_record(file: str, usage_map: UsageMap) -> str:
 
 def of_log(file: str, error: Exception) -> str:
     """What to say of a log that cannot be read."""
-    return of_file(file, error) if isinstance(error, OSError) else f"{file}: {error}"
+    return of_file(file, error) if isinstance(error, OSError) else f"{file}: file: {error}"
 
 
 def kind_of(outcome: Outcome) -> str:

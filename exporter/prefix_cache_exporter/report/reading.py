@@ -179,7 +179,7 @@ class Reading:
         except ReplacedError:
             self.unreadable[path] = "replaced"
         else:
-            if isinstance(content, Gzip) and not content.complete:
+            if isinstance(content, Gzip | Pipe) and content.truncated:
                 self.unreadable[path] = "truncated"
         finally:
             content.close()
@@ -215,7 +215,7 @@ def _rest(log: Log) -> Iterator[Piece]:
         if piece is not None:
             yield piece
         elif isinstance(log.content, Pipe) and not log.content.complete:
-            select.select([sys.stdin], [], [])
+            select.select([log.content], [], [])
         else:
             yield log.finish()
             return

@@ -5,27 +5,53 @@ from __future__ import annotations
 import contextlib
 import os
 import zlib
-from typing import Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from .positions import HEAD, TAIL
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 CHUNK = 1 << 18
 """Bytes read at a time: what is made of them stays in a processor's cache."""
-_GZIP = b"\x1f\x8b"
-_OTHER_ARCHIVES = (b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0", b"PK\x03\x04", b"\x04\x22\x4d\x18")
-"""zstd, bzip2, xz, zip, lz4: nobody here reads them, and none of their bytes may pass for a log line."""
+_GZIP: Final = b"\x1f\x8b"
+_OTHER_ARCHIVES: Final = {
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"PK\x03\x04": "zip",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"\x1f\x9d": "compress",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+}
+"""Archives that nobody here reads, by their first bytes; none of their bytes may pass for a log line."""
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+"""Byte order marks of text that PowerShell and others write; nobody here reads it, and no half of it is a log line."""
+_MARKS: Final = (_GZIP, *_OTHER_ARCHIVES, *_UTF16)
+_WORDS: Final = {
+    "corrupt": ("a damaged archive", "gzip that can be unpacked"),
+    "truncated": ("an archive cut short", "one that is whole"),
+    "unsupported_compression": ("another archive", "a log, plain or gzip"),
+    "unsupported_encoding": ("text in UTF-16", "text in UTF-8"),
+}
+"""What stood there and what was expected, by reason."""
 
 
 class UnreadableError(ValueError):
     """A log that cannot be read to its end.
 
+    Args:
+        reason: as below.
+        got: what stood there, where more is known of it.
+
     Attributes:
-        reason: `corrupt`, `unsupported_compression` or `unsupported_encoding`.
+        reason: `corrupt`, `truncated`, `unsupported_compression` or `unsupported_encoding`.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, got: str | None = None) -> None:
         self.reason = reason
-        super().__init__(f"unreadable log: {reason}")
+        words, expected = _WORDS[reason]
+        super().__init__(f"got {got or words}, expected {expected}")
 
 
 class Content(Protocol):
@@ -202,6 +228,46 @@ class _Forward:
         raise NotImplementedError
 
 
+class _Members:
+    """What gzip members hold, one behind another.
+
+    Args:
+        rest: their first bytes, where these have been read already.
+    """
+
+    def __init__(self, rest: bytes = b"") -> None:
+        self._rest = rest
+        self._member = zlib.decompressobj(wbits=31)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the last of them has come to its end."""
+        return self._member.eof
+
+    def more(self, read: Callable[[], bytes]) -> bytes:
+        """What comes next, at most a chunk of it; nothing where `read` gives nothing.
+
+        Raises:
+            UnreadableError: where it is damaged.
+        """
+        while raw := self._rest or read():
+            self._rest = b""
+            if self._member.eof:
+                raw = raw.lstrip(b"\0")  # padding of tapes and block devices
+                if not raw:
+                    continue
+                self._member = zlib.decompressobj(wbits=31)
+            try:
+                data = self._member.decompress(raw, CHUNK)
+            except zlib.error as error:
+                self._rest = raw  # it fails again however often it is read
+                raise UnreadableError("corrupt") from error
+            self._rest = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+            if data:
+                return data
+        return b""
+
+
 class Gzip(_Forward):
     """A gzip file of one or many members, still being written or finished."""
 
@@ -223,31 +289,21 @@ class Gzip(_Forward):
         """Closes the file."""
         os.close(self._fd)
 
+    @property
+    def truncated(self) -> bool:
+        """Whether what was read so far ends in the middle of a member."""
+        return not self._members.whole
+
     def _restart(self) -> None:
         super()._restart()
         self._place = 0
-        self._rest = b""
-        self._member = zlib.decompressobj(wbits=31)
+        self._members = _Members()
 
     def _more(self) -> bytes:
-        while True:
-            raw = self._rest or self._next()
-            if self._member.eof:
-                raw = raw.lstrip(b"\0")  # padding of tapes and block devices
-                if raw:
-                    self._member = zlib.decompressobj(wbits=31)
-                    self.complete = False
-            if not raw:
-                self.complete = self._member.eof
-                return b""
-            try:
-                data = self._member.decompress(raw, CHUNK)
-            except zlib.error as error:
-                self._rest = raw  # it fails again however often it is read
-                raise UnreadableError("corrupt") from error
-            self._rest = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
-            if data:
-                return data
+        self.complete = False
+        data = self._members.more(self._next)
+        self.complete = not data and self._members.whole
+        return data
 
     def _next(self) -> bytes:
         raw = os.pread(self._fd, CHUNK, self._place)
@@ -256,13 +312,25 @@ class Gzip(_Forward):
 
 
 class Pipe(_Forward):
-    """Standard input: read once, in order, without waiting for it."""
+    """Standard input, plain or gzip: read once, in order, without waiting for it."""
 
     def __init__(self, fd: int) -> None:
         super().__init__()
         self._fd = fd
         self._turn = 0
+        self._ended = False
+        self._first: bytes | None = b""
+        self._members: _Members | None = None
         os.set_blocking(fd, False)
+
+    def fileno(self) -> int:
+        """The descriptor, for whoever waits until there is more."""
+        return self._fd
+
+    @property
+    def truncated(self) -> bool:
+        """Whether it is packed, and what came so far ends in the middle of a member."""
+        return self._members is not None and not self._members.whole
 
     def stamp(self) -> tuple[int, int]:
         """Never the same twice, until the end."""
@@ -279,16 +347,49 @@ class Pipe(_Forward):
     def _more(self) -> bytes:
         if self.complete:
             return b""
+        data = self._members.more(self._next) if self._members else self._plain()
+        self.complete = self._ended and not data
+        return data
+
+    def _plain(self) -> bytes:
+        """What came, once its first bytes tell that it is no archive."""
+        data = self._next()
+        if self._first is None:
+            return data
+        self._first += data
+        short = (len(self._first) < len(mark) and mark.startswith(self._first) for mark in _MARKS)
+        if not self._ended and any(short):
+            return b""
+        packed, first = _is_gzip(self._first), self._first
+        self._first = None
+        if not packed:
+            return first
+        self._members = _Members(first)
+        return self._members.more(self._next)
+
+    def _next(self) -> bytes:
+        if self._ended:
+            return b""
         try:
             data = os.read(self._fd, CHUNK)
         except BlockingIOError:
             return b""
-        self.complete = not data
+        self._ended = not data
         return data
 
 
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-"""Byte order marks of text that PowerShell and others write; nobody here reads it, and no half of it is a log line."""
+def _is_gzip(first: bytes) -> bool:
+    """Whether a log with these first bytes is packed.
+
+    Raises:
+        UnreadableError: for what nobody here reads.
+    """
+    if first.startswith(_UTF16):
+        raise UnreadableError("unsupported_encoding")
+    for mark, name in _OTHER_ARCHIVES.items():
+        if first.startswith(mark):
+            raise UnreadableError("unsupported_compression", f"a {name} archive")
+    return first.startswith(_GZIP)
 
 
 def open_content(fd: int) -> Content:
@@ -297,11 +398,9 @@ def open_content(fd: int) -> Content:
     Raises:
         UnreadableError: for a compression that is not read here; the file is closed then.
     """
-    first = os.pread(fd, 6, 0)
-    if first.startswith(_UTF16):
+    try:
+        packed = _is_gzip(os.pread(fd, max(map(len, _MARKS)), 0))
+    except UnreadableError:
         os.close(fd)
-        raise UnreadableError("unsupported_encoding")
-    if first.startswith(_OTHER_ARCHIVES):
-        os.close(fd)
-        raise UnreadableError("unsupported_compression")
-    return Gzip(fd) if first.startswith(_GZIP) else Plain(fd)
+        raise
+    return Gzip(fd) if packed else Plain(fd)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from .contents import CHUNK, Plain, open_content
+from .contents import CHUNK, Gzip, Plain, UnreadableError, open_content
 from .log import Log
 from .positions import LINES, UNKNOWN, Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from .contents import Content
     from .pieces import Piece
 
 LINE_LIMIT = 4 << 20
@@ -39,6 +41,7 @@ def pieces(path: str, limit: int = LINE_LIMIT) -> Iterator[Piece]:
         while (piece := log.advance()) is not None:
             yield piece
         yield log.finish()
+        _look_for_the_end(content)
     finally:
         content.close()
 
@@ -75,6 +78,7 @@ def numbered(path: str, limit: int = LINE_LIMIT) -> Iterator[tuple[str, bytes | 
                     place = f"record {number}"
                     yield place, line
             yield from ((f"behind {place}", reason) for reason, count in piece.lost.items() for _ in range(count))
+        _look_for_the_end(content)
     finally:
         content.close()
 
@@ -89,10 +93,24 @@ def _lines_of(data: bytes, lines: Sequence[bytes]) -> Iterator[int]:
         yield number
 
 
+def _look_for_the_end(content: Content) -> None:
+    if isinstance(content, Gzip) and content.truncated:
+        raise UnreadableError("truncated")
+
+
 def _open(path: str) -> int:
-    if path != STANDARD_INPUT:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    with tempfile.TemporaryFile() as spool:  # read again and again where a log is told by its front
-        shutil.copyfileobj(sys.stdin.buffer, spool)
+    if path == STANDARD_INPUT:
+        return _spooled(sys.stdin.buffer)
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    with os.fdopen(file, "rb") as pipe:  # of a shell, like <(…)
+        return _spooled(pipe)
+
+
+def _spooled(pipe: BinaryIO) -> int:
+    """A file of what comes out of a pipe: it is read again and again where a log is told by its front."""
+    with tempfile.TemporaryFile() as spool:
+        shutil.copyfileobj(pipe, spool)
         spool.flush()
         return os.dup(spool.fileno())
