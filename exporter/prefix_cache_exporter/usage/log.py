@@ -67,30 +67,30 @@ class Log:
             return None
         data = cut.lines.data if isinstance(cut.lines, Block) else b""
         # A mark or a run of NULs may be left out.
-        return self._take(cut, data if len(data) == cut.end - offset else b"")
+        return self._take(cut, stamp, data if len(data) == cut.end - offset else b"")
 
     def last(self) -> Piece | None:
         """Takes an unterminated last line if it is a whole JSON object, which nothing written behind it can change."""
-        offset = self.position.offset
+        offset, stamp = self.position.offset, self.content.stamp()
         cut = self._cutter.last(self.content.read(offset, self._most), offset, self.position.mode)
         if cut is None or (self.content.rewritable and not self.position.fits(self.content)):
             return None
-        return self._take(cut)
+        return self._take(cut, stamp)
 
     def finish(self) -> Piece:
         """Takes what is left of a log to which nothing will be added: its last line, whole or not."""
-        offset = self.position.offset
-        return self._take(self._cutter.rest(self.content.read(offset, self._most), offset, self.position.mode))
+        offset, stamp = self.position.offset, self.content.stamp()
+        return self._take(self._cutter.rest(self.content.read(offset, self._most), offset, self.position.mode), stamp)
 
     @property
     def waiting(self) -> bool:
         """Whether bytes without an end are there."""
         return bool(self.content.read(self.position.offset, 1)) or self._cutter.rewind(-1) != -1
 
-    def _take(self, cut: Cut, consumed: bytes = b"") -> Piece:
+    def _take(self, cut: Cut, stamp: tuple[int, int], consumed: bytes = b"") -> Piece:
         self._stepping = None
         start = self.position.offset
-        position = moved(self.position, self.content, cut.end, cut.mode, self._cutter.rewind(cut.end))
+        position = moved(self.position, self.content, cut.end, cut.mode, self._cutter.rewind(cut.end), stamp=stamp)
         # A position is made by reading once more: a file that was truncated meanwhile would give it a front that no
         # copy has, and what was consumed would be read again from the copy.
         if self.content.rewritable and not self._holds(position, consumed):

@@ -47,7 +47,8 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
         rewind: where the oldest CRI line begins that waits for its other parts; the offset where none waits.
         family: hash of the log's name without rotation suffixes; where a link was matched, of the link's.
         finished: whether the log was rotated away, or is an archive, and was read to its end.
-        stamp: size and modification time of the file when it was finished; while both stay it is not opened again.
+        stamp: size and modification time of the file when it was read last; while both stay, a finished one is not
+            opened again.
         place: hash of the real folder and the real name without rotation suffixes.
     """
 
@@ -97,8 +98,10 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
         return self.head_length >= TELLING
 
 
-def moved(position: Position, content: Readable, offset: int, mode: str, rewind: int) -> Position:
-    """The position after consuming `content` up to `offset`."""
+def moved(
+    position: Position, content: Readable, offset: int, mode: str, rewind: int, *, stamp: tuple[int, int] = (0, 0)
+) -> Position:
+    """The position after consuming `content` up to `offset`, which had a `stamp` before it was read."""
     length = min(TAIL, offset)
     head_length, head = position.head_length, position.head
     if head_length < HEAD and head_length < offset:
@@ -112,6 +115,7 @@ def moved(position: Position, content: Readable, offset: int, mode: str, rewind:
         tail=digest(content.read(offset - length, length)),
         mode=mode,
         rewind=rewind,
+        stamp=stamp,
     )
 
 

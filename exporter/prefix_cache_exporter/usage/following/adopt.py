@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .opener import Opener
     from .tracker import Tracker
 
+_SECOND = 1_000_000_000
+"""In nanoseconds."""
+
 
 class Adopter:
     """Decides for each file that was found which log is read from it, if any.
@@ -111,16 +114,23 @@ class Adopter:
             key = self._packed(match)
         if key is None:
             self._refuse(match, reason)
-        else:
-            self._tracker.aside.put(match.file, key, match.stamp)
+            return
+        self._tracker.aside.put(match.file, key, match.stamp)
+        if key in self._tracker.missing:
+            self._tracker.end(key)
 
     def _packed(self, match: Match) -> int | None:
-        """The log that an archive was made of; xz, zstd, bzip2 and logrotate give it the time of the last line."""
+        """The log that an archive was made of, if it was read to its end, or still is.
+
+        xz, zstd, bzip2 and logrotate give the archive the time of the last line, bzip2 in whole seconds.
+        """
         name = files.name(match.path, os.path.realpath(match.path))
         for key, position in self._tracker.known.related(match.file, name):
             one = self._tracker.opened.get(key)
             stamp = position.stamp if one is None else one.log.content.stamp()
-            if position.mode != REFUSED and position.akin(name) and _second(stamp) == _second(match.stamp):
+            # Of one that is neither open nor finished nobody saw the end, unless nothing is behind what was read.
+            seen = one is not None or position.finished or stamp[0] == position.offset
+            if position.mode != REFUSED and position.akin(name) and seen and _is_time_of(match.stamp[1], stamp[1]):
                 return key
         return None
 
@@ -128,6 +138,6 @@ class Adopter:
         self._tracker.refuse(self._beginnings.log(match), reason, match)
 
 
-def _second(stamp: tuple[int, int]) -> int:
-    """The time of a stamp, as exact as every packing program keeps it."""
-    return stamp[1] // 1_000_000_000
+def _is_time_of(archive: int, packed: int) -> bool:
+    """Whether an archive has the time of what it was made of, both in nanoseconds."""
+    return archive == packed or (archive % _SECOND == 0 and archive // _SECOND == packed // _SECOND)

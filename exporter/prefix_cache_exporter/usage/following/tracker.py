@@ -83,11 +83,14 @@ class Tracker:
 
     def give_up(self, key: int) -> None:
         """The rest of a log was nowhere to be found."""
-        del self.missing[key]
-        position = self.known[key]
-        if position.offset:
+        if self.known[key].offset:
             self._notes.lose("gone")
-        self.known.store(key, replace(position, finished=True))
+        self.end(key)
+
+    def end(self, key: int) -> None:
+        """Nothing is left to read of a log that is out of sight."""
+        self.missing.pop(key, None)
+        self.known.store(key, replace(self.known[key], finished=True))
 
     def finish(self, key: int, one: Followed) -> Piece:
         """Takes the end of a log to which nothing will be added."""
@@ -142,7 +145,7 @@ class Tracker:
         """
         for key in self.aside.drop_absent(here):
             if seen - self._rested.get(key, seen) >= ROTATED_SECONDS and key not in self.opened:
-                self.known.store(key, replace(self.known[key], finished=True))
+                self.end(key)
             else:
                 self._miss(key)
 
