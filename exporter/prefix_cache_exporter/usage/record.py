@@ -160,6 +160,7 @@ class Fragment(msgspec.Struct, gc=False):
         bad: `(field, problem)` of token fields that are not numbers of tokens.
         seen: whether there was a usage object with a number in it.
         starts: whether a new request begins with this line.
+        adds: whether its numbers come to those of the lines before it.
         closed: whether the final output count has been seen.
         complete: whether nothing more follows.
         context: values for later lines of the same file; then nothing else is set.
@@ -197,6 +198,7 @@ class Fragment(msgspec.Struct, gc=False):
     extra: dict[str, str] | None = None
     seen: bool = False
     starts: bool = False
+    adds: bool = False
     closed: bool = False
     complete: bool = False
     context: dict[str, str] | None = None

@@ -24,6 +24,7 @@ _WORDS = {
     "sum_ne_total": "the total is not input and output",
     "ttl_split_mismatch": "the writes by time to live are more than the writes",
     "uncached_mismatch": "the uncached tokens are not what reads and writes leave of the input",
+    "modality_not_split": "audio, images or video of it are in no number of input or output",
     "part_incomplete": "a part of it has no input and was not added",
     "part_unclear": "a part of it may be in its numbers or not, and was not added",
 }

@@ -237,6 +237,8 @@ def _counts(w: Writer, m: UsageMap) -> dict[str, str]:
     for name in ("extra_input", "extra_output", "reasoning"):
         if m.tokens.get(name) and (name != "reasoning" or m.reasoning_outside):
             w.line(f"if {counts[name]}: DECLINE")
+    if m.modalities is not None:
+        w.line(f"if {w.present(m.modalities.at)}: DECLINE")
     if m.read_parts:
         w.line(f"if {counts['read']} is None and {w.present(m.read_parts)}: DECLINE")
     return counts

@@ -36,6 +36,7 @@ def read_envelope(fragment: Fragment, record: Any, usage: Any, usage_map: UsageM
     fragment.own = usage_map.own.holds(record, usage)
     stream = usage_map.stream
     if stream is not None:
+        fragment.adds = stream.adds.holds(record, usage)
         fragment.starts = stream.starts.holds(record, usage)
         fragment.closed = stream.closed.holds(record, usage)
         fragment.complete = stream.complete.holds(record, usage)

@@ -11,7 +11,7 @@ from prefix_cache_exporter.usage.reprs import from_repr
 from prefix_cache_exporter.usage.values import tokens
 
 if TYPE_CHECKING:
-    from prefix_cache_exporter.usage.maps.model import UsageMap
+    from prefix_cache_exporter.usage.maps.model import Modalities, UsageMap
 
 _MOST_RAW = 64
 _BEYOND = 2**63  # what neither the state nor a reader of the quarantine file holds
@@ -77,7 +77,27 @@ def numbers(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, int
             found["read"] = parts
         elif problem is not None:
             bad["read"] = problem
+    if usage_map.modalities is not None:
+        _add_modalities(found, bad, record, usage, usage_map.modalities)
     return found, bad
+
+
+def _add_modalities(
+    found: dict[str, int], bad: dict[str, str], record: Any, usage: Any, modalities: Modalities
+) -> None:
+    """Adds what stands of audio, images and the like beside the numbers; none is added to what nobody told."""
+    for path in modalities.at:
+        held = path.get(record if path.absolute else usage)
+        if not isinstance(held, dict):
+            if tokens(held)[0]:
+                bad["modality"] = "not_split"  # of the input or the output: nobody says
+            continue
+        for name, key in modalities.keys.items():
+            count, problem = tokens(held[key]) if held.get(key) is not None else (0, None)
+            if problem is not None:
+                bad["modality"] = problem
+            elif count and (name in found or name == "read"):
+                found[name] = found.get(name, 0) + count
 
 
 def _added(parts: Any) -> tuple[int | None, str | None]:

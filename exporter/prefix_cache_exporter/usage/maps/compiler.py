@@ -14,6 +14,7 @@ from .model import (
     IDLE_SECONDS,
     AdditiveRule,
     ContextRule,
+    Modalities,
     PartsRule,
     Span,
     StatusRule,
@@ -101,6 +102,7 @@ def _compiled(data: Mapping[str, Any]) -> UsageMap:
         default_status=status.get("default", "success"),
         tokens={name: parse_paths(tokens[name]) for name in _TOKENS if name in tokens},
         read_parts=parse_paths(tokens.get("read_parts")),
+        modalities=_modalities(tokens["modalities"]) if "modalities" in tokens else None,
         write_by_ttl={
             ttl: parse_paths(tokens["write_by_ttl"][ttl]) for ttl in TTLS if ttl in tokens.get("write_by_ttl", {})
         },
@@ -167,6 +169,10 @@ def _parts(data: Mapping[str, Any]) -> PartsRule:
     )
 
 
+def _modalities(data: Mapping[str, Any]) -> Modalities:
+    return Modalities(parse_paths(data["at"]), {name: key for name, key in data.items() if name != "at"})
+
+
 def _span(data: Mapping[str, Any]) -> Span:
     if "path" in data:
         condition = parse_some(data["when"]) if "when" in data else None
@@ -179,6 +185,7 @@ def _stream(data: Mapping[str, Any]) -> Stream:
     return Stream(
         starts=parse_some(data.get("starts")),
         any_opens=data.get("opens", "any") == "any",
+        adds=parse_some(data.get("adds")),
         closed=parse_some(closed),
         complete=parse_some(data.get("complete")),
         sequential=data.get("anonymous", "distinct") == "sequential",

@@ -27,6 +27,7 @@ _CONDITIONS: Final = (
     ("additive", "when"),
     ("additive", "gateway"),
     ("stream", "starts"),
+    ("stream", "adds"),
     ("stream", "closed"),
     ("stream", "complete"),
 )

@@ -52,6 +52,13 @@ class WriteList(msgspec.Struct, frozen=True):
     tokens: str
 
 
+class Modalities(msgspec.Struct, frozen=True):
+    """Objects with numbers of audio, images and the like, beside those of a usage object; keys by the number's name."""
+
+    at: tuple[Path, ...]
+    keys: Mapping[str, str]
+
+
 class PartsRule(msgspec.Struct, frozen=True):
     """Calls within a request that the usage object leaves out."""
 
@@ -67,6 +74,7 @@ class Stream(msgspec.Struct, frozen=True):
 
     starts: Some
     any_opens: bool
+    adds: Some
     closed: Some
     complete: Some
     sequential: bool
@@ -123,6 +131,7 @@ class UsageMap(msgspec.Struct, frozen=True):
     default_status: str
     tokens: Mapping[str, tuple[Path, ...]]
     read_parts: tuple[Path, ...]
+    modalities: Modalities | None
     write_by_ttl: Mapping[str, tuple[Path, ...]]
     write_list: WriteList | None
     write_is_split: bool

@@ -19,6 +19,7 @@ _OVERLAID: Final = tuple(
         "extra",
         "seen",
         "starts",
+        "adds",
         "closed",
         "complete",
         "context",
@@ -28,9 +29,24 @@ _OVERLAID: Final = tuple(
 )
 
 
+_COUNTS: Final = (
+    "input",
+    "extra_input",
+    "output",
+    "reasoning",
+    "extra_output",
+    "total",
+    "read",
+    "write",
+    "uncached",
+)
+
+
 def overlay(held: Fragment, later: Fragment) -> None:
     """Lays what a later line said over what is known."""
-    if later.write is not None and not later.split and held.split:
+    if later.adds:
+        _add(held, later)
+    elif later.write is not None and not later.split and held.split:
         held.split = _restated(held.split, later.write)
     for name in _OVERLAID:
         value = getattr(later, name)
@@ -56,3 +72,13 @@ def _restated(split: dict[str, int], write: int) -> dict[str, int] | None:
     if sum(split.values()) <= write:
         return split
     return {known[0]: write} if len(known) == 1 else None
+
+
+def _add(held: Fragment, later: Fragment) -> None:
+    """Makes of what came to a request's numbers those numbers, for sources that log increases."""
+    for name in _COUNTS:
+        before, more = getattr(held, name), getattr(later, name)
+        if before is not None and more is not None:
+            setattr(later, name, before + more)
+    if held.split and later.split:
+        later.split = {ttl: held.split.get(ttl, 0) + later.split.get(ttl, 0) for ttl in {**held.split, **later.split}}
