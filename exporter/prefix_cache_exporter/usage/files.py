@@ -22,10 +22,10 @@ File = tuple[int, int]
 """Device and inode."""
 
 _ROTATION = re.compile(
-    r"""(?:[._-](?:
-        \d{1,5}                                             # app.log.1
-      | \d{4}-?\d\d-?\d\d(?:[-T_.]?\d\d[-:.]?\d\d(?:[-:.]?\d\d)?)?(?:[.,]\d+)?Z?   # 0.log.20260302-120000
+    r"""(?:[._-]{1,2}(?:
+        \d{4}-?\d\d-?\d\d(?:[-T_.]?\d\d[-:.]?\d\d(?:[-:.]?\d\d)?)?(?:[.,]\d+)?Z?   # 0.log.20260302-120000
       | \d{10,13}                                           # app.log-1772452800
+      | \d{1,5}                                             # app.log.1; behind dates, whose year it would take
       | old | bak | backup | prev(?:ious)? | orig
     )(?=[._-]|$))+""",
     re.VERBOSE,
