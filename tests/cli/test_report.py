@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -97,30 +99,58 @@ def test_the_only_source_needs_no_name(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ("log.jsonl", 2, "prefix-cache-exporter report: expected --format, or --config with --source"),
-        ("log.jsonl --config config.yaml", 2, "prefix-cache-exporter report: expected --format, or --config with --source"),
-        ("log.jsonl --config config.yaml --source x", 2, "prefix-cache-exporter report: --source: got x, expected one of gateway, engine"),
-        ("log.jsonl --source x", 2, "prefix-cache-exporter report: --source: got x, expected one of no sources"),
-        ("log.jsonl --format openai.chat --by hour", 2, "prefix-cache-exporter report: --by: got hour, expected some of provider, model, template, template_revision, namespace, task, day"),
-        ("log.jsonl --format openai.chat --field x", 2, "prefix-cache-exporter report: --field: got x, expected NAME=PATH with a name of template, template_revision, namespace, tenant, task, eligible_tokens, attempt"),
-        ("log.jsonl --format openai.chat --field task=$[", 2, "prefix-cache-exporter report: $[: got '['"),
-        ("log.jsonl --format openai.chat --block-size 0", 2, "prefix-cache-exporter report: --block-size: got 0, expected at least 1"),
-        ("log.jsonl --format openai.chat --groups -1", 2, "prefix-cache-exporter report: --groups: got -1, expected at least 1"),
-        ("log.jsonl --format openai.chat --tolerance nan", 2, "prefix-cache-exporter report: --tolerance: got nan, expected a share from 0 to below 1"),
-        ("log.jsonl --format openai.chat --tolerance 5", 2, "prefix-cache-exporter report: --tolerance: got 5, expected a share from 0 to below 1"),
-        (". --format openai.chat", 1, ".: is a directory"),
-        ("log.jsonl --format openai.chart", 2, "prefix-cache-exporter report: "),
-        ("log.jsonl --format openai.org_usage", 2, "prefix-cache-exporter report: --format: got openai.org_usage, which are aggregates: give them to --reconcile"),
-        ("gone.jsonl --format openai.chat", 1, "gone.jsonl: no such file or directory"),
-        ("gone*.jsonl --format openai.chat", 1, "gone*.jsonl: no such file or directory"),
+        ("log.jsonl", 2, "command line: --format: got none, expected a format, or --config with a usage source"),
+        ("log.jsonl --config empty.yaml", 2, "command line: --format: got none, expected a format, or --config with a usage source"),
+        ("log.jsonl --config config.yaml", 2, "command line: --source: got none, expected one of gateway, engine, or --format"),
+        ("log.jsonl --config config.yaml --source x", 2, "command line: --source: got x, expected one of gateway, engine"),
+        ("log.jsonl --source x", 2, "command line: --source: got x, expected --config with a usage source of this name"),
+        ("log.jsonl --format openai.chat --by hour", 2, "command line: --by: got hour, expected some of provider, model, template, template_revision, namespace, task, day"),
+        ("log.jsonl --format openai.chat --field x", 2, "command line: --field: got x, expected NAME=PATH with a name of template, template_revision, namespace, tenant, task, eligible_tokens, attempt"),
+        ("log.jsonl --format openai.chat --field task=$[", 2, "command line: --field: got $[, expected .key, [0] or ['key'] from character 2 on"),
+        ("log.jsonl --format openai.chat --field task=$.a[*]", 2, "command line: --field: got $.a[*], expected a path to one value, without [*]"),
+        (". --format openai.chat", 1, ".: file: got is a directory, expected a readable file"),
+        ("log.jsonl --format openai.chart", 2, "command line: --format: got openai.chart, expected openai.chat or "),
+        ("log.jsonl --config chart.yaml", 1, "chart.yaml: usage[0].format: got openai.chart, expected openai.chat or "),
+        ("log.jsonl --format openai.org_usage", 2, "command line: --format: got openai.org_usage, expected a format of single requests; --reconcile reads aggregates"),
+        ("gone.jsonl --format openai.chat", 1, "gone.jsonl: file: got no such file or directory, expected a readable file"),
+        ("gone*.jsonl --format openai.chat", 1, "gone*.jsonl: file: got no such file or directory, expected a readable file"),
+        ("log.jsonl --config gone.yaml", 1, "gone.yaml: file: got no such file or directory, expected a readable file"),
+        ("log.jsonl --config no_key.yaml", 1, "gone.key: file: got no such file or directory, expected a readable file"),
+        ("log.jsonl --format openai.chat --map gone.yaml", 1, "gone.yaml: file: got no such file or directory, expected a readable file"),
+        ("log.jsonl --format openai.chat --inventory gone.yaml", 1, "gone.yaml: file: got no such file or directory, expected a readable file"),
         ("log.jsonl --format openai.chat --prices config.yaml", 1, "config.yaml: document: got "),
         ("log.jsonl --format openai.chat --reconcile log.jsonl", 1, "log.jsonl: file: got no usage buckets, expected aggregates like "),
-        ("log.jsonl --format openai.chat --reconcile gone.csv", 1, "gone.csv: no such file or directory"),
+        ("log.jsonl --format openai.chat --reconcile gone.csv", 1, "gone.csv: file: got no such file or directory, expected a readable file"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_said_in_one_line(capsys, arguments, status, message):
+def test_what_cannot_be_done_is_said_in_one_line(folder, capsys, arguments, status, message):
+    (folder / "empty.yaml").write_text("")
+    (folder / "chart.yaml").write_text("usage:\n- {name: x, format: openai.chart, paths: [x]}\n")
+    (folder / "no_key.yaml").write_text(
+        "usage:\n- {name: x, format: openai.chat, paths: [x], namespaces: {buckets: 4, key_file: gone.key}}\n"
+    )
     assert run(["report", *arguments.split()]) == status
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith(message)
-    assert said.err.count("\n") == 1
+    assert said.err.splitlines()[0].startswith(f"error: {message}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--block-size 0", "argument --block-size: invalid whole number above 0 value: '0'"),
+        ("--groups=-1", "argument --groups: invalid whole number above 0 value: '-1'"),
+        ("--tolerance nan", "argument --tolerance: invalid share from 0 to below 1 value: 'nan'"),
+        ("--tolerance 5", "argument --tolerance: invalid share from 0 to below 1 value: '5'"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_2(capsys, arguments, message):
+    assert run(["report", "log.jsonl", "--format", "openai.chat", *arguments.split()]) == 2
+    assert capsys.readouterr().err.endswith(f"prefix-cache-exporter report: error: {message}\n")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_reader_that_goes_away_is_no_error():
+    command = f"{sys.executable} -m prefix_cache_exporter report log.jsonl --format openai.chat --json | head -c 1"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"{", b"")

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .say import DONE, FAILED, failed
-from .usage import kind_of, map_flag, map_for, no_record, of_log
+from .usage import includes_flag, kind_of, map_flag, map_for, merger_for, no_record, of_log
 
 if TYPE_CHECKING:
     import argparse
@@ -44,7 +44,7 @@ def register_check(checks: argparse._SubParsersAction[argparse.ArgumentParser]) 
         allow_abbrev=False,
     )
     map_flag(check)
-    check.add_argument("--input-includes-cache", choices=("true", "false"), help="as in a source's configuration")
+    includes_flag(check)
     check.add_argument(
         "--all", action="store_true", help=f"say of every line what became of it, and of more than {MOST_ALIKE} alike"
     )
@@ -198,13 +198,11 @@ def _seen(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[Seen]:
         UnreadableError: where it is damaged.
     """
     from prefix_cache_exporter.usage.finished import numbered  # noqa: PLC0415  # slow
-    from prefix_cache_exporter.usage.merge.merger import Merger, outcomes  # noqa: PLC0415
+    from prefix_cache_exporter.usage.merge.merger import outcomes  # noqa: PLC0415
     from prefix_cache_exporter.usage.record import Fragment, Skipped  # noqa: PLC0415
     from prefix_cache_exporter.usage.whereabouts import Looking  # noqa: PLC0415
 
-    override = None if args.input_includes_cache is None else args.input_includes_cache == "true"
-    normaliser = Looking(usage_map)
-    merger = Merger(usage_map, input_includes_cache=override, open_records=1_000_000)
+    normaliser, merger = Looking(usage_map), merger_for(args, usage_map)
     places: dict[bytes, tuple[str, str | None]] = {}
     for place, line in numbered(args.file):
         if isinstance(line, str):

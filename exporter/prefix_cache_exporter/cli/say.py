@@ -25,9 +25,16 @@ def of_file(path: object, error: OSError, expected: str = "a readable file") -> 
     return f"{path}: file: got {(error.strerror or 'an error').lower()}, expected {expected}"
 
 
-def unknown_format(error: UnknownFormatError) -> str:
-    """What was asked for instead of a usage format, and the names that look like it."""
-    return f"got {error.format}, expected {' or '.join(error.near) or 'one that `usage formats` lists'}"
+class CommandLineError(ValueError):
+    """A flag that makes no sense beside the others, or whose value is no known word."""
+
+    def __init__(self, flag: str, got: str, expected: str) -> None:
+        super().__init__(f"command line: {flag}: got {got}, expected {expected}")
+
+
+def unknown_format(error: UnknownFormatError) -> tuple[str, str]:
+    """What was asked for instead of a usage format, and what was expected: the names that look like it."""
+    return error.format, " or ".join(error.near) or "one that `usage formats` lists"
 
 
 def seconds(text: str) -> float:
@@ -54,4 +61,17 @@ def tokens(text: str) -> int:
     return value
 
 
+def share(text: str) -> float:
+    """A flag's value that is a share of something.
+
+    Raises:
+        ValueError: where it is not from 0 to below 1.
+    """
+    value = float(text)
+    if not 0 <= value < 1:
+        raise ValueError(text)
+    return value
+
+
 seconds.__name__, tokens.__name__ = "number of seconds", "whole number above 0"  # argparse says "invalid … value"
+share.__name__ = "share from 0 to below 1"

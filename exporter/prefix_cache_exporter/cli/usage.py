@@ -5,13 +5,14 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from .say import DONE, USAGE, failed, of_file, unknown_format
+from .say import DONE, USAGE, CommandLineError, failed, of_file, unknown_format
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
     from prefix_cache_exporter.usage.maps.model import UsageMap
+    from prefix_cache_exporter.usage.merge.merger import Merger
     from prefix_cache_exporter.usage.record import Outcome, UsageRecord
 
 _COLUMNS = {
@@ -46,11 +47,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     normalise.add_argument(
         "--format", required=True, metavar="NAME", help="the log's format; `usage formats` lists them"
     )
-    normalise.add_argument(
-        "--input-includes-cache",
-        choices=("true", "false"),
-        help="whether the log's input numbers include cached tokens, against the format's own rule",
-    )
+    includes_flag(normalise)
     map_flag(normalise)
     normalise.add_argument("--json", action="store_true", help="one JSON object per line")
     normalise.add_argument("file", metavar="FILE", help="the log; - for standard input")
@@ -61,8 +58,17 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     formats.set_defaults(run=_formats)
 
 
-def map_flag(parser: argparse.ArgumentParser) -> None:
-    """Adds the flag that names maps of one's own; `report` calls it in the plural."""
+def includes_flag(parser: argparse._ActionsContainer) -> None:
+    """Adds the flag that says what a log's input numbers include."""
+    parser.add_argument(
+        "--input-includes-cache",
+        choices=("true", "false"),
+        help="whether the log's input numbers include cached tokens, against the format's own rule",
+    )
+
+
+def map_flag(parser: argparse._ActionsContainer) -> None:
+    """Adds the flag that names maps of one's own."""
     parser.add_argument(
         "--map",
         "--maps",
@@ -156,13 +162,11 @@ def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[Outcome
         UnreadableError: where it is damaged.
     """
     from prefix_cache_exporter.usage.finished import numbered  # noqa: PLC0415  # slow
-    from prefix_cache_exporter.usage.merge.merger import Merger, outcomes  # noqa: PLC0415
+    from prefix_cache_exporter.usage.merge.merger import outcomes  # noqa: PLC0415
     from prefix_cache_exporter.usage.normaliser import Normaliser  # noqa: PLC0415
     from prefix_cache_exporter.usage.record import Skipped  # noqa: PLC0415
 
-    override = None if args.input_includes_cache is None else args.input_includes_cache == "true"
-    normaliser = Normaliser(usage_map)
-    merger = Merger(usage_map, input_includes_cache=override, open_records=1_000_000)
+    normaliser, merger = Normaliser(usage_map), merger_for(args, usage_map)
     for _, line in numbered(args.file):
         yield from (Skipped("lost", line),) if isinstance(line, str) else outcomes(merger, normaliser.feed(line), 0.0)
     yield from merger.settle(0.0, everything=True)
@@ -177,9 +181,17 @@ def map_for(args: argparse.Namespace) -> UsageMap | int:
         name = args.format or read_map(args.maps[-1])["format"]
         return MapBook(args.maps).get(name)
     except UnknownFormatError as error:
-        return failed(f"command line: format: {unknown_format(error)}", USAGE)
+        return failed(CommandLineError("format", *unknown_format(error)), USAGE)
     except ValueError as error:
         return failed(error)
+
+
+def merger_for(args: argparse.Namespace, usage_map: UsageMap) -> Merger:
+    """What settles the records of a log that is read once: it holds all that are open until the end."""
+    from prefix_cache_exporter.usage.merge.merger import Merger  # noqa: PLC0415  # slow
+
+    override = None if args.input_includes_cache is None else args.input_includes_cache == "true"
+    return Merger(usage_map, input_includes_cache=override, open_records=1_000_000)
 
 
 def _table(records: Iterable[UsageRecord]) -> None:

@@ -73,15 +73,9 @@ class Tally:
         """Takes in one record."""
         total, read = record.total_input_tokens, record.cache_read_tokens
         if read is None or total is None:
-            self.unreported_requests += 1
-            self.unreported_prompt_tokens += total or 0
+            self._unreported(1, total or 0)
         else:
-            self.reported_requests += 1
-            self.prompt_tokens += total
-            self.cached_prompt_tokens += read
-            if read:
-                self.hit_requests += 1
-            self.uncached_prompt_tokens += record.uncached_input_tokens or 0
+            self._reported(1, 1 if read else 0, total, read, record.uncached_input_tokens or 0)
             self._write(record.cache_write_tokens or 0, record.cache_write_by_ttl)
             if eligible is not None:
                 self.eligible_requests += 1
@@ -108,14 +102,9 @@ class Tally:
         for cost, records in cost_rows(prices, sample, rows):
             self._pay(cost, records)
         if reads[0] is None:
-            self.unreported_requests += count
-            self.unreported_prompt_tokens += sum(totals)
+            self._unreported(count, sum(totals))
             return
-        self.reported_requests += count
-        self.hit_requests += count - reads.count(0)
-        self.prompt_tokens += sum(totals)
-        self.cached_prompt_tokens += sum(reads)
-        self.uncached_prompt_tokens += sum(uncached)
+        self._reported(count, count - reads.count(0), sum(totals), sum(reads), sum(uncached))
         if any(writes):
             for tokens, split in zip(writes, splits, strict=True):
                 self._write(tokens or 0, split)
@@ -129,17 +118,25 @@ class Tally:
         self.output_tokens += sums.output
         self._pay(cost_sums(prices, sums), sums.requests)
         if not sums.reported:
-            self.unreported_requests += sums.requests
-            self.unreported_prompt_tokens += sums.total
+            self._unreported(sums.requests, sums.total)
             return
-        self.reported_requests += sums.requests
-        self.hit_requests += sums.hits
-        self.prompt_tokens += sums.total
-        self.cached_prompt_tokens += sums.read
-        self.uncached_prompt_tokens += sums.uncached
+        self._reported(sums.requests, sums.hits, sums.total, sums.read, sums.uncached)
         for ttl, tokens in sums.written.items():
             if tokens:
                 self.written[ttl] = self.written.get(ttl, 0) + tokens
+
+    def _unreported(self, requests: int, total: int) -> None:
+        """Requests that say nothing of cache reads."""
+        self.unreported_requests += requests
+        self.unreported_prompt_tokens += total
+
+    def _reported(self, requests: int, hits: int, total: int, read: int, uncached: int) -> None:
+        """Requests that say how much of their input was read from a cache; `hits` of them any."""
+        self.reported_requests += requests
+        self.hit_requests += hits
+        self.prompt_tokens += total
+        self.cached_prompt_tokens += read
+        self.uncached_prompt_tokens += uncached
 
     def _write(self, tokens: int, split: Mapping[str, int]) -> None:
         for ttl, count in (split or {"unknown": tokens}).items() if tokens else ():

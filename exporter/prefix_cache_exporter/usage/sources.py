@@ -6,16 +6,13 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .blocks import Blocks
 from .count import Counting
 from .count_many import label_sums
 from .eligible import Eligibility
 from .follow import Follower
 from .ingest import LOG, MERGE, Ingest, cursor_kind
-from .intake import Intake
-from .namespaces import Protector
-from .paths import parse_path
 from .quarantine import QuarantineFile
+from .readers import build_readers
 from .remember import Durable
 from .sketch import Window
 
@@ -57,19 +54,6 @@ def build_ingest(
         monotonic: seconds that never go back.
     """
     fingerprints = Window(source.fingerprint_window_seconds) if "leading_fingerprint" in source.fields else None
-    protect = Protector(allow=source.namespaces.allow, buckets=source.namespaces.buckets, key=key)
-    intake = Intake(
-        usage_map,
-        input_includes_cache=source.input_includes_cache,
-        fields=source.fields,
-        provider=source.provider,
-        models=source.models,
-        protect=protect,
-        hash_key=key,
-        keep_raw=source.quarantine_file is not None,
-        settle_seconds=source.settle_seconds,
-        dedupe_records=source.dedupe_records,
-    )
     ids = Durable(source.dedupe_records, key, recorder.cursors(cursor_kind(MERGE, source.name)))
     counting = Counting(
         release=release,
@@ -78,6 +62,7 @@ def build_ingest(
         bands=source.ttft_bands,
         fingerprints=fingerprints,
     )
+    readers = build_readers(source, usage_map, key=key, label=partial(label_sums, counting), memory=ids)
     return Ingest(
         source.name,
         follower=Follower(
@@ -86,18 +71,9 @@ def build_ingest(
             line_limit=source.line_limit_bytes,
             clock=monotonic,
         ),
-        intake=intake,
+        intake=readers.intake,
         ids=ids,
-        blocks=Blocks(
-            usage_map,
-            input_includes_cache=source.input_includes_cache,
-            fields={name: parse_path(path) for name, path in source.fields.items()},
-            provider=source.provider,
-            models=source.models,
-            protect=protect,
-            memory=ids,
-            label=partial(label_sums, counting),
-        ),
+        blocks=readers.blocks,
         counting=counting,
         recorder=recorder,
         fingerprints=fingerprints,
