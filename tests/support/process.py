@@ -41,7 +41,10 @@ class Exporter:
 
     def __enter__(self) -> Self:
         try:
-            wait_until(lambda: any(map(_LISTENING.search, self.lines)) or self.process.poll() is not None)
+            wait_until(lambda: self._port() or self.process.poll() is not None)
+            if not self._port():  # it ended: what it wrote before says why
+                self._reader.join()
+                assert self._port(), f"ended with {self.process.returncode} before it listened:\n{self.log}"
         except AssertionError:
             self.__exit__()
             raise
@@ -63,8 +66,7 @@ class Exporter:
     @property
     def url(self) -> str:
         """Where it answers."""
-        [port] = [match[1] for line in self.lines if (match := _LISTENING.search(line))]
-        return f"http://127.0.0.1:{port}"
+        return f"http://127.0.0.1:{self._port()}"
 
     def page(self) -> str:
         """Its metrics."""
@@ -83,6 +85,9 @@ class Exporter:
         code = self.process.wait(seconds)
         self._reader.join()
         return code
+
+    def _port(self) -> str | None:
+        return next((match[1] for line in self.lines if (match := _LISTENING.search(line))), None)
 
     def _read(self) -> None:
         assert self.process.stderr is not None
