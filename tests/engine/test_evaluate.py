@@ -94,6 +94,53 @@ def test_a_bucket_without_an_edge_is_left_out(edge):
     assert answer["totals"]["time_to_first_token_seconds"] == {"count": 2, "sum": 3.0, "buckets": {"+Inf": 2}}
 
 
+def ttft(rungs, count, labels='engine="0",model_name="m"'):
+    """A histogram as a page in text may have it, right or wrong."""
+    buckets = [f'{TTFT}_bucket{{{labels},le="{edge}"}} {value}\n' for edge, value in rungs]
+    return "".join(
+        [*buckets, f"{TTFT}_sum{{{labels}}} 3.0\n", *([f"{TTFT}_count{{{labels}}} {count}\n"] if count else [])]
+    )
+
+
+@pytest.mark.parametrize(
+    ("rungs", "count", "why"),
+    [
+        ([("0.1", 1), ("1.0", 4), ("+Inf", 5)], 5, None),
+        ([("1.0", 4), ("+Inf", 5), ("0.1", 1)], 5, None),  # order is no meaning
+        ([("0.1", 1), ("1.0", 4), ("+Inf", 5)], None, None),  # the last bucket says it
+        ([("0.1", 4), ("1.0", 1), ("+Inf", 5)], 5, "torn_histogram"),
+        ([("0.1", 1), ("1.0", 6), ("+Inf", 5)], 5, "torn_histogram"),
+        ([("0.1", 1), ("1.0", 4), ("+Inf", 5)], 6, "torn_histogram"),
+        ([("0.1", 1), ("1.0", 4), ("+Inf", 5)], 4, "torn_histogram"),
+        ([("1", 1), ("1.0", 2), ("+Inf", 5)], 5, "torn_histogram"),  # one edge, said in two ways
+        ([("0.1", 1), ("1.0", "NaN"), ("+Inf", 5)], 5, "not_finite"),
+    ],
+)
+def test_a_histogram_that_does_not_hold_together_is_withheld_alone(rungs, count, why):
+    """OpenMetrics refuses such a page; text says nothing about it."""
+    answer = apply("0.32.0", vllm_page("0.32.0", without=[TTFT.removeprefix("vllm:")], extra=ttft(rungs, count)))
+    assert answer["withheld"].get("time_to_first_token_seconds") == why
+    assert answer["anomalies"] == ({why: 1} if why else {})
+    assert answer["totals"].get("time_to_first_token_seconds", {}).get("count") == (None if why else 5)
+    assert answer["totals"]["prompt_tokens"] == 0
+
+
+def test_what_is_taken_from_a_histograms_sum_is_no_better_than_the_histogram():
+    family, labels = "vllm:request_prefill_kv_computed_tokens", 'engine="0",model_name="m"'
+    torn = f'{family}_bucket{{{labels},le="+Inf"}} 3\n{family}_count{{{labels}}} 4\n{family}_sum{{{labels}}} 90\n'
+    answer = apply("0.13.0", vllm_page("0.13.0", without=["request_prefill_kv_computed_tokens"], extra=torn))
+    assert answer["withheld"]["prefill_computed_tokens"] == "torn_histogram"
+
+
+def test_a_torn_histogram_of_one_rank_is_that_ranks():
+    rungs = [("0.1", 1), ("+Inf", 5)]
+    extra = ttft(rungs, 5) + ttft(rungs, 4, 'engine="1",model_name="m"')
+    body = vllm_page("0.32.0", engines=[0, 1], without=[TTFT.removeprefix("vllm:")], extra=extra)
+    engines = apply("0.32.0", body)["engines"]
+    assert engines["0"]["measures"]["time_to_first_token_seconds"]["value"]["count"] == 5
+    assert engines["1"]["withheld"]["time_to_first_token_seconds"] == "torn_histogram"
+
+
 def test_a_replica_without_its_histogram_yet_cuts_nobody_elses():
     full = "".join(
         f"{TTFT}{part} {value}\n"

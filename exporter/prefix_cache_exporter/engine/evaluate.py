@@ -10,6 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from .gathered import DEFAULT_ENGINE, Gathered, Slot
+from .ladders import edge_of
 from .reading import EngineKey, Group, Reading, Series
 from .records import MEASURES
 from .settle import settle
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 _EXACT = 2.0**53
 """Beyond it a float no longer knows single tokens, so that increases cannot be told. No engine counts so far."""
-_PYTHONS = frozenset("_ \t\n")
-"""What Python reads in a number, and nobody else."""
 _REMEMBERED = 20_000
 """Series remembered before all are forgotten: far more than a page has, unless its series change at every poll."""
 
@@ -36,12 +35,12 @@ class Evaluator:
     def __init__(self) -> None:
         self._plan: Plan | None = None
         self._slots: dict[tuple[int, str], tuple[Mapping[str, str], tuple[Slot, ...]]] = {}
-        self._starts: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[Slot, ...]] = {}
+        self._wholes: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[Slot, ...]] = {}
 
     def read(self, plan: Plan, page: Page) -> Reading:
         """Evaluates one page."""
-        if plan is not self._plan or len(self._slots) + len(self._starts) > _REMEMBERED:
-            self._plan, self._slots, self._starts = plan, {}, {}
+        if plan is not self._plan or len(self._slots) + len(self._wholes) > _REMEMBERED:
+            self._plan, self._slots, self._wholes = plan, {}, {}
         verification = verify(plan, page)
         if verification.contradicted:
             return Reading(
@@ -78,16 +77,25 @@ class Evaluator:
                     held.add(slot.held)
                 else:
                     into.refused[slot.entry.measure, slot.group.key] = _why_refused(value)
-        for key, moment in family.created.items():
-            starts = self._starts.get((family.name, key))
-            if starts is None:
-                starts = self._starts[family.name, key] = tuple(self._learn_start(family.name, dict(key)))
-            for slot in starts if isfinite(moment) else ():
-                into.created[slot.group][slot.series] = moment
+        self._gather_wholes(family, into)
 
-    def _learn_start(self, family: str, labels: Mapping[str, str]) -> Iterator[Slot]:
-        for entry in self._targets(family):
-            yield from self._slot(entry, family, labels, "")
+    def _gather_wholes(self, family: PageFamily, into: Gathered) -> None:
+        """What is said of all series with the same labels."""
+        for key, moment in family.created.items():
+            for slot in self._speaking_of(family.name, key) if isfinite(moment) else ():
+                into.created[slot.group][slot.series] = moment
+        for key in family.torn:
+            for slot in self._speaking_of(family.name, key):
+                into.refused.setdefault((slot.entry.measure, slot.group.key), "torn_histogram")
+
+    def _speaking_of(self, family: str, key: tuple[tuple[str, str], ...]) -> tuple[Slot, ...]:
+        """What is fed by the series of a family that have these labels, whatever part of them is meant."""
+        known = self._wholes.get((family, key))
+        if known is None:
+            labels = dict(key)
+            found = [slot for entry in self._targets(family) for slot in self._slot(entry, family, labels, "")]
+            known = self._wholes[family, key] = tuple(found)
+        return known
 
     def _targets(self, family: str) -> tuple[Entry, ...]:
         return self._plan.targets[family] if self._plan else ()
@@ -102,7 +110,7 @@ class Evaluator:
                         continue
                 elif suffix == "_bucket":
                     part = sample.labels.get("le", "")
-                    if not _is_edge(part):  # the other buckets hold what it holds, and the last one everything
+                    if edge_of(part) is None:  # the other buckets hold what it holds, and the last one everything
                         continue
                 elif suffix == "_sum":
                     part = "sum"
@@ -124,16 +132,6 @@ class Evaluator:
         series, held = Series(entry.measure, family, by, part), (entry.measure, family, key)
         merged = frozenset(dialect.merged_labels) & frozenset(labels)
         yield Slot(entry, Group(*key, rest), series, held, entry.kind in ("counter", "histogram"), merged)
-
-
-def _is_edge(text: str) -> bool:
-    """Whether a bucket's `le` is an upper edge: a number, or the one spelling of infinity that there is."""
-    if text == "+Inf":
-        return True
-    try:
-        return isfinite(float(text)) and not _PYTHONS.intersection(text)
-    except ValueError:
-        return False
 
 
 def _why_refused(value: float) -> str:

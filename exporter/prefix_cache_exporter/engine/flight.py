@@ -35,6 +35,8 @@ def explained_in_flight(reading: Reading, key: EngineKey) -> float:
         if group.key != key:
             continue
         for series, value in values.items():
+            if reading.reason(series.measure, key):
+                continue
             if series.measure == PROMPT:
                 prompt += value
             elif series.measure == _FIRST_TOKENS and series.part == "+Inf":

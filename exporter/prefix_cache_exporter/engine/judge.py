@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .reading import EngineKey, Reading
     from .records import Entry
 
-_IMPOSSIBLE = ("not_finite", "negative", "too_large")
+_IMPOSSIBLE = ("not_finite", "negative", "too_large", "torn_histogram")
 """Reasons for withholding that no engine gives by design."""
 _WHOLE_UNITS = {"tokens", "requests", "blocks"}
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from .ladders import Key, Ladder, ladders_of
 from .lines import Dialect  # noqa: TC001  # part of the public record
 from .names import Owner, family_name, owner_of
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from .lines import Series
     from .scan import Structure
-
-Key = tuple[tuple[str, str], ...]
 
 
 class PageError(ValueError):
@@ -57,13 +56,15 @@ class PageFamily:
         help: as declared, else empty.
         samples: in page order, `_created` left out.
         created: the `_created` values, as seconds since 1970 by sorted labels (a histogram's without `le`).
+        torn: sorted labels of its histograms that do not hold together, without `le`.
     """
 
     name: str
     type: str
     help: str
     samples: tuple[Sample, ...]
-    created: Mapping[tuple[tuple[str, str], ...], float] = field(default_factory=lambda: MappingProxyType({}))
+    created: Mapping[Key, float] = field(default_factory=lambda: MappingProxyType({}))
+    torn: tuple[Key, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ class _Family:
     help: str
     samples: list[tuple[int, str, Mapping[str, str]]] = field(default_factory=list)
     created: list[tuple[int, Key]] = field(default_factory=list)
+    ladders: list[Ladder] = field(default_factory=list)
     last: tuple[Sample, ...] = ()
 
 
@@ -119,6 +121,7 @@ class Layout:
         self._families = {
             name: _Family(types.get(name, "unknown"), helps.get(name, "")) for name in self._names & wanted
         }
+        parts: dict[str, list[tuple[int, str, Key]]] = {name: [] for name in self._families}
         for index, each in enumerate(series):
             if each.name in aliases or owners[each.name].family not in wanted:
                 continue
@@ -128,8 +131,11 @@ class Layout:
             family = self._families[owner.family]
             if not owner.created:
                 family.samples.append((index, owner.sample, each.labels))
+                parts[owner.family].append((index, owner.sample, each.key))
             elif created:
                 family.created.append((index, each.key))
+        for name, family in self._families.items():
+            family.ladders = ladders_of(name, parts[name])
 
     def fill(self, values: list[float], dialect: Dialect) -> Page:
         """The page of these values; samples whose value has not moved are those of the page before."""
@@ -143,7 +149,8 @@ class Layout:
             else:
                 family.last = tuple(Sample(sample, labels, values[index]) for index, sample, labels in family.samples)
             created = MappingProxyType({key: values[index] for index, key in family.created})
-            families[name] = PageFamily(name, family.type, family.help, family.last, created)
+            torn = tuple([ladder.key for ladder in family.ladders if not ladder.holds(values)])
+            families[name] = PageFamily(name, family.type, family.help, family.last, created, torn)
         return Page(MappingProxyType(families), self._names, dialect)
 
 
