@@ -91,6 +91,11 @@ class Content(Protocol):
         """Whether bytes that were read may be replaced by others."""
         ...
 
+    @property
+    def linked(self) -> bool:
+        """Whether the file may still be found under some name."""
+        ...
+
     def reopened(self) -> Content:
         """The same file, taken for what it holds by now; the old object is not used again.
 
@@ -137,6 +142,11 @@ class Plain:
         now = os.fstat(self._fd)
         return now.st_size, now.st_mtime_ns
 
+    @property
+    def linked(self) -> bool:
+        """Whether it has a name; it loses the last one when it is deleted, or another file is moved over it."""
+        return os.fstat(self._fd).st_nlink > 0
+
     def extent(self, most: int) -> int:
         """The file's size, `most` at the most."""
         return min(most, os.fstat(self._fd).st_size)
@@ -158,6 +168,7 @@ class _Forward:
     """Bytes that come in order only; a window around the offset is kept, bounded by what is asked for."""
 
     rewritable = False
+    linked = True
 
     def __init__(self) -> None:
         self._base = 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import positions
-from .contents import UnreadableError
+from . import arrays, positions
+from .contents import CHUNK, UnreadableError
 from .positions import INSIDE, VALUES
 
 if TYPE_CHECKING:
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from .log import Log
     from .positions import Position
 
-COPY, UNCLEAR, OTHER = range(3)
-"""A copy gives nothing that its original does not; what is unclear is looked at again."""
+COPY, UNCLEAR, OTHER, MORE = range(4)
+"""A copy gives nothing that its original does not; what is unclear is looked at again; more goes on where the original
+ends, whose file nobody can write to any more."""
 _MAGIC = 6
 _ENDLESS = 1 << 62
 
@@ -39,7 +40,11 @@ class Front:
 
 
 def compare(log: Log, front: Front) -> int:
-    """Holds a file against a log that is being followed: a copy holds the same as far as it goes, and no more."""
+    """Holds a file against a log that is being followed: a copy holds the same as far as it goes, and no more.
+
+    Where the original was deleted, a file that holds more took its place: rsync and whoever writes a file anew move it
+    over the old one.
+    """
     original, content, position = log.content, front.content, log.position
     at_rest = log.rests_at is not None and log.rests_at == original.stamp()
     if at_rest and not front.begins(position) and content.extent(position.head_length) == position.head_length:
@@ -48,6 +53,14 @@ def compare(log: Log, front: Front) -> int:
         return UNCLEAR  # replaced just now
     whole = original.extent(_ENDLESS)
     extent = content.extent(whole + 1)
+    if not original.linked and position.tells() and front.begins(position) and fits(position, content):
+        if whole - position.offset > CHUNK:
+            return UNCLEAR  # its rest is being read
+        rest = original.read(position.offset, CHUNK)
+        if position.mode in (VALUES, INSIDE):
+            rest = arrays.leftover(rest)
+        if extent > whole and content.read(position.offset, len(rest)) == rest:
+            return MORE
     if extent > whole:
         return OTHER
     tail = max(0, extent - positions.TAIL), min(extent, positions.TAIL)

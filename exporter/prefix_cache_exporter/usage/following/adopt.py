@@ -106,6 +106,7 @@ class Adopter:
                 tracker.aside.put(match.file, found.key)
             return
         key = self._beginnings.log(match) if found is None else found.key
+        tracker.close(key)
         tracker.follow(key, content, match.file, None if beside else match.path)
 
     def _set_unreadable_aside(self, match: Match, reason: str, key: int | None) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """The file goes on where a log stands."""
+    """The file goes on where a log stands, which may still be open in another file."""
 
     key: int
 
@@ -61,6 +61,8 @@ def recognise(match: Match, content: Content, known: Known, opened: Opened, *, b
             if one is None and _fits(position, front):
                 return Same(key)
             kind = judge.shorter(position, front) if one is None else judge.compare(one.log, front)
+            if kind == judge.MORE:
+                return Same(key)
             if kind != judge.OTHER:
                 return Copy(key, clear=kind == judge.COPY)
     return None
