@@ -7,9 +7,12 @@ import gzip
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prefix_cache_exporter.usage.intake import Intake
 from prefix_cache_exporter.usage.record import Skipped, UsageRecord
+from prefix_cache_exporter.usage.whereabouts import Looking
 from support.usage import counts
 from support.usage_maps import book
 
@@ -234,3 +237,43 @@ def test_a_format_that_holds_lists_keeps_them_in_an_envelope(tmp_path, wrap):
     nothing = wrap('{"resourceSpans": []}')
     empty = f'{{"received": 1, "payload": {{"otlp": {nothing}}}}}'
     assert taken(tmp_path, text, empty) == []
+
+
+KEYS = st.sampled_from(
+    ["response", "body", "usage", "log", "stream", "values", "prompt_tokens", "type", "id", "ts", "x"]
+)
+TEXTS = st.sampled_from(["", "x", "data: {}", "data: [DONE]", f"data: {BODY}\n\ndata: 5\n", BODY, "[1, {}]", "b'{}'"])
+WORDS = st.sampled_from(["stdout", "eyJhIjogMX0=", "AIMessageChunk", "turn.completed"])
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 9) | st.floats() | TEXTS | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+ODD_MAPS = (
+    "usage_from: openai.chat\nat: $.response.body\ndecode: $.response.body\ntext: prefix",
+    "usage_from: otel.span\nat: $.response.body\ntime: $.ts",
+    'usage_from: openai.chat.stream\neach: "$.response.body[*]"\ninherit: [ts]\ntext: ignored',
+    'usage_from: anthropic.messages\neach: "$.values[*]"\nat: "$[1]"\ntime: "$[0]"\ninherit: [stream]',
+    "usage_from: helicone.model_usage\nat: $.log\ntime: $.ts",
+    "usage_from: langchain.usage_metadata\nat: $.values[0]",
+    "usage_from: bedrock.invoke_model.stream\nat: $.x",
+    "usage_from: codex.jsonl\nat: $.body",
+)
+
+
+@pytest.fixture(scope="module")
+def odd_maps(tmp_path_factory):
+    texts = (f"format: shop.{chr(97 + number)}\n{text}\n" for number, text in enumerate(ODD_MAPS))
+    maps = book(tmp_path_factory.mktemp("odd"), *texts)
+    return [maps.get(f"shop.{chr(97 + number)}") for number in range(len(ODD_MAPS))]
+
+
+@given(lines=st.lists(ANYTHING, min_size=1, max_size=3), prefix=st.sampled_from(["", "data: ", "INFO "]))
+def test_no_line_is_too_odd(odd_maps, lines, prefix):
+    for usage_map in odd_maps:
+        intake, looking = Intake(usage_map), Looking(usage_map)
+        for line in lines:
+            text = (prefix + json.dumps(line)).encode()
+            assert intake.take([text], 0.0) is not None
+            assert all(why is None or isinstance(why, str) for _, why in looking.look(text))
+        intake.settle(0.0, everything=True)
