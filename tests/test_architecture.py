@@ -27,6 +27,7 @@ recorder release state tokens
 ledger
 labels
 documents logs measures
+mistakes
 """
 NOT_FOR_A_REPORT = ("email", "http", "jsonschema", "logging", "socket", "sqlite3", "cheroot", "requests")
 

@@ -71,7 +71,39 @@ def test_one_line_says_where_what_and_what_was_expected(data: Any, message: str)
 
 def test_all_errors_lists_every_mistake_in_order() -> None:
     found = all_errors({"port": 0, "kind": "c"}, SCHEMA, "f")
-    assert [error.path for error in found] == ["document", "kind", "port"]
+    assert [error.path for error in found] == ["document", "port", "kind"]
+
+
+def test_mistakes_are_told_in_the_order_of_the_file_each_once() -> None:
+    data = {"z": [1, "x", *["1"] * 9], "a": {"b.c": 1, "b": {"c": 2}, 5: 3}}
+    names = {"type": "object", "additionalProperties": {"type": "string"}}
+    schema = {
+        "required": ["one", "two"],
+        "properties": {"z": {"items": {"type": "integer"}}, "a": {**names, "properties": {"b": names}}},
+    }
+    assert [(error.path, error.got) for error in all_errors(data, schema, "f")] == [
+        ("document", "no one"),
+        ("document", "no two"),
+        ("z[1]", '"x"'),
+        *[(f"z[{number}]", '"1"') for number in range(2, 11)],
+        ("a.b.c", "1"),
+        ("a.b.c", "2"),
+        ("a[5]", "3"),
+    ]
+
+
+def test_all_mistakes_are_told_at_once_and_of_very_many_the_first() -> None:
+    with pytest.raises(DocumentError) as caught:
+        validate({"name": "ok", "kind": "c", "port": 0}, SCHEMA, "f")
+    assert str(caught.value).splitlines() == [
+        'f: kind: got "c", expected one of "a", "b"',
+        "f: port: got 0, expected at least 1",
+    ]
+    assert (caught.value.path, len(caught.value.each)) == ("kind", 2)
+    with pytest.raises(DocumentError) as caught:
+        validate({"name": "ok", "list": list("abcdefghijklmnopqrstuvwxyz")}, SCHEMA, "f")
+    lines = str(caught.value).splitlines()
+    assert (len(lines), lines[0], lines[-1]) == (21, 'f: list[0]: got "a", expected integer', "6 more mistakes")
 
 
 def test_good_data_passes() -> None:

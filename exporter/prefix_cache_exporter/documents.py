@@ -12,28 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from .mistakes import DocumentError, in_order, refuse
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from jsonschema import ValidationError
 
+__all__ = [
+    "DocumentError",
+    "all_errors",
+    "data_root",
+    "load_yaml",
+    "parse_yaml",
+    "place",
+    "read_schema",
+    "shown",
+    "validate",
+]
 _PACKAGE = Path(__file__).parent
 _LONGEST = 80
-
-
-class DocumentError(ValueError):
-    """A document that cannot be used.
-
-    Attributes:
-        file: the file, as the user named it.
-        path: the place within the file, like `engines[0].url`, or a line and column.
-        got: what stood there.
-        expected: what should have stood there.
-    """
-
-    def __init__(self, file: str, path: str, got: str, expected: str) -> None:
-        self.file, self.path, self.got, self.expected = file, path, got, expected
-        super().__init__(f"{file}: {path}: got {got}, expected {expected}")
 
 
 class _StrictLoader(yaml.CSafeLoader):
@@ -107,23 +105,17 @@ def validate(data: Any, schema: Mapping[str, Any], file: str) -> None:
     """Holds data against a JSON Schema.
 
     Raises:
-        DocumentError: for the first mistake in document order, the innermost cause of it.
+        DocumentError: for all mistakes, in document order, the innermost cause of each.
     """
-    errors = _errors(data, schema)
-    if errors:
-        raise _explain(errors[0], file)
+    refuse(all_errors(data, schema, file))
 
 
 def all_errors(data: Any, schema: Mapping[str, Any], file: str) -> list[DocumentError]:
-    """Every mistake that `validate` would raise one by one, in document order."""
-    return [_explain(error, file) for error in _errors(data, schema)]
-
-
-def _errors(data: Any, schema: Mapping[str, Any]) -> list[ValidationError]:
+    """Every mistake that `validate` raises, in document order."""
     from jsonschema import Draft202012Validator  # noqa: PLC0415  # slow to import, and commands without YAML need none
 
-    errors = Draft202012Validator(schema).iter_errors(data)
-    return sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
+    found = Draft202012Validator(schema).iter_errors(data)
+    return in_order({str(error): error for one in found for error in _explained(one, file)}.values(), data)
 
 
 def place(path: Iterable[str | int]) -> str:
@@ -145,7 +137,7 @@ def _worded(error: ValidationError) -> bool:
     return "errorMessage" in schema
 
 
-def _explain(error: ValidationError, file: str) -> DocumentError:
+def _explained(error: ValidationError, file: str) -> Iterator[DocumentError]:
     # Of several alternatives, the one that went furthest says most, unless the schema words the mistake itself.
     while error.context and not _worded(error):
         error = max(error.context, key=lambda inner: len(inner.absolute_path))
@@ -155,13 +147,17 @@ def _explain(error: ValidationError, file: str) -> DocumentError:
     schema: Any = error.schema
     if error.validator == "additionalProperties":
         known = schema.get("properties", {})
-        extra = next(key for key in instance if key not in known)
-        return DocumentError(file, where, f"the unknown key {extra}", f"one of {', '.join(sorted(known)) or 'no keys'}")
-    if error.validator == "required":
-        missing = next(key for key in value if key not in instance)
-        return DocumentError(file, where, f"no {missing}", f"the key {missing}")
-    wording = schema.get("errorMessage") or _WORDINGS.get(str(error.validator), _plainly)(str(error.validator), value)
-    return DocumentError(file, where, shown(instance), wording)
+        expected = f"one of {', '.join(sorted(known)) or 'no keys'}"
+        for extra in (key for key in instance if key not in known):
+            yield DocumentError(file, where, f"the unknown key {extra}", expected)
+    elif error.validator == "required":
+        for missing in (key for key in value if key not in instance):
+            yield DocumentError(file, where, f"no {missing}", f"the key {missing}")
+    else:
+        wording = schema.get("errorMessage") or _WORDINGS.get(str(error.validator), _plainly)
+        yield DocumentError(
+            file, where, shown(instance), wording if isinstance(wording, str) else wording(str(error.validator), value)
+        )
 
 
 def _plainly(validator: str, value: Any) -> str:

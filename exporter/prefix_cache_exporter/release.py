@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .documents import DocumentError, parse_yaml, read_schema, validate
 from .labels import MIXED
+from .mistakes import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,7 +106,7 @@ def from_mapping(data: Mapping[str, Any], file: str) -> Releases:
     """Reads a checked mapping: one release, or `releases:` with at most one `in_force: true`.
 
     Raises:
-        DocumentError: where it does not fit the release schema, or two releases share a revision.
+        DocumentError: for every place where it does not fit the release schema, and where releases share a revision.
     """
     definitions = read_schema("release")["$defs"]
     kind = "several" if "releases" in data else "release"
@@ -113,17 +114,23 @@ def from_mapping(data: Mapping[str, Any], file: str) -> Releases:
     rows = [dict(row) for row in data.get("releases", [data])]
     known: dict[tuple[str, str], Release] = {}
     chosen: list[Release] = []
+    wrong: list[DocumentError] = []
     for place, row in enumerate(rows):
         in_force = row.pop("in_force", len(rows) == 1)
         release = _release(row)
         name = (release.template, release.template_revision)
         if name in known:
-            raise DocumentError(file, f"releases[{place}]", f"{'/'.join(name)} a second time", "each revision once")
+            wrong.append(
+                DocumentError(file, f"releases[{place}]", f"{'/'.join(name)} a second time", "each revision once")
+            )
         known[name] = release
         if in_force:
             chosen.append(release)
     if len(chosen) > 1:
-        raise DocumentError(file, "releases", f"{len(chosen)} releases in force", "one in_force: true at the most")
+        wrong.append(
+            DocumentError(file, "releases", f"{len(chosen)} releases in force", "one in_force: true at the most")
+        )
+    refuse(wrong, data)
     return Releases(chosen[0] if chosen else NOBODY_SAID, known)
 
 

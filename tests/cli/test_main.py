@@ -182,7 +182,7 @@ def test_checking_a_configuration_tells_every_mistake_at_once(tmp_path, capsys):
     assert main(["check", "config", str(file)]) == 1
     assert [line.split(": got")[0] for line in capsys.readouterr().err.splitlines()] == [
         f"error: {file}: web.listen_address[0]",
-        f"error: {file}: engines[1].name",
         f"error: {file}: engines[0].url",
+        f"error: {file}: engines[1].name",
         f"error: {file}: engines[1].url",
     ]

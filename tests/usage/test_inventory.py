@@ -84,9 +84,11 @@ def test_fixtures_are_counted_with_the_tokenizers_package(write, tmp_path):
         (", tokens: 600", "", "segments[0]: got ANY, expected a segment with tokens or a fixture"),
         ("tokens: 600", "tokens: many", 'segments[0].tokens: got "many", expected a token count, or counts by model pattern'),
         ("tokens: 600", "fixture: gone.txt", "segments[0].fixture: got no such file or directory, expected a readable text file"),
-        ("id: tools, version: a1", "id: policy, version: 3", "segments[1]: got policy@3 again, expected each version of a segment once"),
+        ("id: tools, version: a1", "id: policy, version: 3", "segments[1]: got policy@3 again, expected each version of a segment once\ntemplates.support-chat.revisions.r42.shared_prefix[1]: got tools@a1, expected one of policy@3"),
         ("tools@a1", "tools@a2", "templates.support-chat.revisions.r42.shared_prefix[1]: got tools@a2, expected one of policy@3, tools@a1"),
-        ("id: tools, version: a1", "id: policy, version: 4", "templates.support-chat.shared_prefix[0]: got policy, expected one version of it, like policy@3"),
+        ("id: tools, version: a1", "id: policy, version: 4", ("templates.support-chat.shared_prefix[0]: got policy, expected one version of it, like policy@3\n"
+         "templates.support-chat.revisions.r42.shared_prefix[0]: got policy, expected one version of it, like policy@3\n"
+         "templates.support-chat.revisions.r42.shared_prefix[1]: got tools@a1, expected one of policy@3, policy@4")),
         ("gpt-*", "/(/", "segments[1].tokens: got /(/ is not a regular expression: missing ), unterminated subpattern at position 0, expected a pattern like gpt-6* or /^gpt-6/"),
         ("segments:", "reuse: [{provider: vllm}]\nsegments:", 'reuse[0]: got {"provider": "vllm"}, expected a provider with either block_size_tokens or minimum_tokens'),
         ("segments:", "reuse: [{provider: x, models: [/(/], minimum_tokens: 1}]\nsegments:", "reuse[0].models: got /(/ is not a regular expression: missing ), unterminated subpattern at position 0, expected a pattern like gpt-6* or /^gpt-6/"),
@@ -106,7 +108,7 @@ def test_a_mistake_is_one_line_with_file_place_got_and_expected(write, old, new,
     said = str(caught.value)
     if "ANY" in message:
         said = said.replace(caught.value.got, "ANY")
-    assert said == f"{path}: {message}"
+    assert said.splitlines() == [f"{path}: {line}" for line in message.splitlines()]
 
 
 def test_a_fixture_needs_a_tokenizer_that_can_be_read(write, tmp_path):

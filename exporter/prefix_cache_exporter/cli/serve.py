@@ -178,16 +178,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.config.load import mistakes  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415
-    from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415
-
-    try:
-        found = mistakes(args.file)
-    except DocumentError as error:
-        found = [error]
-    if found:
-        return failed("\n".join(map(str, found)))
+    from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415  # heavy, like the others
 
     return _checked(partial(load_settings, args.file, {}, {}))
 
@@ -206,11 +197,13 @@ def _checked(load: Callable[[], Config]) -> int:
 
 def _refused(error: DocumentError) -> int:
     """Says what is wrong with the configuration; whoever wrote flags and no file is told the flag."""
-    from prefix_cache_exporter.serve.settings import COMMAND_LINE  # noqa: PLC0415  # heavy, like the others
+    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # heavy, like the others
+    from prefix_cache_exporter.serve.settings import COMMAND_LINE  # noqa: PLC0415
 
     if error.file != COMMAND_LINE:
         return failed(error)
-    return failed(f"{COMMAND_LINE}: {_flag_of(error.path)}: got {error.got}, expected {error.expected}", USAGE)
+    said = (DocumentError(COMMAND_LINE, _flag_of(one.path), one.got, one.expected) for one in error.each)
+    return failed("\n".join(map(str, said)), USAGE)
 
 
 def _flag_of(place: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from prefix_cache_exporter.documents import DocumentError, place, shown
+from prefix_cache_exporter.mistakes import refuse
 from prefix_cache_exporter.usage.paths import EVERY, PathError, parse_path
 from prefix_cache_exporter.web.address import AddressError, parse_address
 
@@ -22,15 +23,9 @@ def check(data: Mapping[str, Any], file: str) -> None:
     """Holds a configuration that satisfies the schema against itself.
 
     Raises:
-        DocumentError: for the first contradiction.
+        DocumentError: for every contradiction.
     """
-    for error in contradictions(data, file):
-        raise error
-
-
-def contradictions(data: Mapping[str, Any], file: str) -> list[DocumentError]:
-    """Every contradiction of a configuration that satisfies the schema."""
-    return [DocumentError(file, *finding) for finding in _findings(data)]
+    refuse((DocumentError(file, *finding) for finding in _findings(data)), data)
 
 
 def check_map_folder(folder: Path, file: str, at: str) -> None:

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from prefix_cache_exporter.documents import all_errors, load_yaml, parse_yaml, read_schema, validate
+from prefix_cache_exporter.documents import load_yaml, parse_yaml, read_schema, validate
 from prefix_cache_exporter.labels import DEFAULT_LIMITS
 
-from .checks import check, contradictions
+from .checks import check
 from .model import Config
 
 if TYPE_CHECKING:
-    from prefix_cache_exporter.documents import DocumentError
-
     from .model import UsageSource
 
 
@@ -23,28 +21,16 @@ def load_config(path: Path | str) -> Config:
     """Reads a configuration file.
 
     Raises:
-        DocumentError: for the first mistake, with file, place, what stood there and what was expected.
+        DocumentError: for all mistakes, each with file, place, what stood there and what was expected.
     """
     return build_config(load_yaml(path), str(path), Path(path).parent)
-
-
-def mistakes(path: Path | str) -> list[DocumentError]:
-    """Every mistake of a configuration file that the file alone shows, for whoever mends it.
-
-    Raises:
-        DocumentError: where it cannot be read or is not YAML.
-    """
-    data = load_yaml(path)
-    data = {} if data is None else data
-    # What contradicts itself can only be told of a document that has the right form.
-    return all_errors(data, read_schema("config"), str(path)) or contradictions(data, str(path))
 
 
 def parse_config(text: str | bytes, file: str = "configuration") -> Config:
     """Reads a configuration from text; relative paths start at the working directory.
 
     Raises:
-        DocumentError: for the first mistake.
+        DocumentError: for all mistakes.
     """
     return build_config(parse_yaml(text, file), file, Path())
 
@@ -53,7 +39,7 @@ def build_config(data: Any, file: str, folder: Path) -> Config:
     """Makes a configuration of a decoded document; `file` only names it in errors, relative paths start at `folder`.
 
     Raises:
-        DocumentError: for the first mistake.
+        DocumentError: for all mistakes.
     """
     data = {} if data is None else data
     validate(data, read_schema("config"), file)

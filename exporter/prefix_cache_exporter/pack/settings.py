@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from prefix_cache_exporter.documents import DocumentError, load_yaml, read_schema, shown, validate
+from prefix_cache_exporter.mistakes import refuse
 
 from .durations import Duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 Severity = Literal["critical", "warning", "info"]
@@ -151,7 +152,7 @@ def load_settings(path: Path | str) -> Settings:
     """Reads a pack file.
 
     Raises:
-        DocumentError: for the first mistake in it.
+        DocumentError: for all mistakes in it.
     """
     return read_settings(load_yaml(path) or {}, str(path))
 
@@ -160,12 +161,12 @@ def read_settings(data: Any, file: str) -> Settings:
     """Turns a pack file's content into settings; `file` only names it in errors.
 
     Raises:
-        DocumentError: for the first mistake.
+        DocumentError: for all mistakes.
     """
     schema = read_schema(SCHEMA)
     validate(data, schema, file)
     settings: Settings = msgspec.convert(_filled(data, schema), Settings, dec_hook=_decode)
-    _check_order(settings, file)
+    refuse(_out_of_order(settings, file), data)
     return settings
 
 
@@ -182,7 +183,7 @@ def _decode(kind: type, value: Any) -> Any:
     return kind.parse(value) if issubclass(kind, Duration) else value
 
 
-def _check_order(settings: Settings, file: str) -> None:
+def _out_of_order(settings: Settings, file: str) -> Iterator[DocumentError]:
     windows = settings.windows
     for path, smaller, larger, name in (
         ("windows.short", settings.interval, windows.short, "interval"),
@@ -191,4 +192,4 @@ def _check_order(settings: Settings, file: str) -> None:
         ("release.memory", windows.day, settings.release.memory, "windows.day"),
     ):
         if larger <= smaller:
-            raise DocumentError(file, path, shown(str(larger)), f"more than {name} ({smaller})")
+            yield DocumentError(file, path, shown(str(larger)), f"more than {name} ({smaller})")

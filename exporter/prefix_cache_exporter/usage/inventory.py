@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.documents import DocumentError, load_yaml, read_schema, validate
+from prefix_cache_exporter.mistakes import Mistakes, refuse
 
 from .patterns import compile_patterns, spellings
 from .reuse import Rule, override
@@ -100,26 +101,39 @@ def load_inventory(path: Path | str, *, counter: Callable[[Path], Callable[[str]
         counter: makes a token counter from a tokenizer file; the `tokenizers` package unless given.
 
     Raises:
-        DocumentError: where it cannot be used, with file, place, what stood there and what was expected.
+        DocumentError: for all mistakes, each with file, place, what stood there and what was expected.
     """
     file = str(path)
     document = load_yaml(path)
     validate(document, read_schema("inventory"), file)
     count = _counter(document, Path(path), counter or _tokenizer)
+    wrong = Mistakes()
     segments: dict[str, list[Segment]] = {}
+    broken = set()
     for number, entry in enumerate(document["segments"]):
-        segment = _segment(entry, Path(path), f"segments[{number}]", count)
-        versions = segments.setdefault(segment.id, [])
-        if any(other.version == segment.version for other in versions):
-            raise DocumentError(file, f"segments[{number}]", f"{segment.name} again", "each version of a segment once")
-        versions.append(segment)
-    prefixes: dict[tuple[str, str | None], tuple[Segment, ...]] = {}
+        broken.add(entry["id"])
+        with wrong:
+            segment = _segment(entry, Path(path), f"segments[{number}]", count)
+            versions = segments.setdefault(segment.id, [])
+            if any(other.version == segment.version for other in versions):
+                again = f"{segment.name} again"
+                raise DocumentError(file, f"segments[{number}]", again, "each version of a segment once")
+            versions.append(segment)
+            broken.remove(segment.id)
+    prefixes: dict[tuple[str, str | None], list[Segment]] = {}
     for template, entry in document["templates"].items():
         for revision, names, place in _listed(template, entry):
-            prefixes[template, revision] = tuple(
-                _named(name, segments, file, f"{place}[{number}]") for number, name in enumerate(names)
-            )
-    return Inventory(file, prefixes, tuple(override(entry, file, place) for entry, place in _rules(document)))
+            prefix = prefixes[template, revision] = []
+            for number, name in enumerate(names):
+                if name.partition("@")[0] not in broken:  # what is wrong with it has been said
+                    with wrong:
+                        prefix.append(_named(name, segments, file, f"{place}[{number}]"))
+    rules = []
+    for entry, place in _rules(document):
+        with wrong:
+            rules.append(override(entry, file, place))
+    wrong.refuse(document)
+    return Inventory(file, {name: tuple(prefix) for name, prefix in prefixes.items()}, tuple(rules))
 
 
 def remarks(inventory: Inventory) -> Iterator[str]:
@@ -171,7 +185,8 @@ def _segment(entry: Mapping[str, Any], path: Path, place: str, count: Callable[[
     tokens = entry.get("tokens")
     counts: tuple[tuple[re.Pattern[str] | None, int], ...]
     if isinstance(tokens, dict):
-        counts = tuple((_pattern(model, str(path), f"{place}.tokens"), number) for model, number in tokens.items())
+        refuse(error for model in tokens for error in _no_pattern(model, str(path), f"{place}.tokens"))
+        counts = tuple((compile_patterns([model]), number) for model, number in tokens.items())
     elif tokens is not None:
         counts = ((None, tokens),)
     else:
@@ -192,11 +207,11 @@ def _segment(entry: Mapping[str, Any], path: Path, place: str, count: Callable[[
     )
 
 
-def _pattern(model: str, file: str, place: str) -> re.Pattern[str]:
+def _no_pattern(model: str, file: str, place: str) -> Iterator[DocumentError]:
     try:
-        return compile_patterns([model])
+        compile_patterns([model])
     except ValueError as error:
-        raise DocumentError(file, place, str(error), "a pattern like gpt-6* or /^gpt-6/") from error
+        yield DocumentError(file, place, str(error), "a pattern like gpt-6* or /^gpt-6/")
 
 
 def _counter(

@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.documents import DocumentError
+from prefix_cache_exporter.mistakes import Mistakes
 
 from .compiler import compile_map
 from .files import read_map, shipped_files, user_files
@@ -46,18 +47,23 @@ class MapBook:
         self._documents: Mapping[str, dict[str, Any]] = ChainMap(own, shipped_files())  # type: ignore[arg-type]  # written to `own` only
         self._files = {name: f"{name}.yaml" for name in self._documents}
         self._maps: dict[str, UsageMap] = {}
+        wrong = Mistakes()
         for file in user_files(user):
-            document = read_map(file)
-            name = document["format"]
-            if name in self._documents:
-                whose = f"{self._files[name]} has it" if name in own else "one of the shipped ones has it"
-                raise DocumentError(str(file), "format", name, f"a name that no other map has; {whose}")
-            own[name], self._files[name] = document, str(file)
+            with wrong:
+                document = read_map(file)
+                name = document["format"]
+                if name in self._documents:
+                    whose = f"{self._files[name]} has it" if name in own else "one of the shipped ones has it"
+                    raise DocumentError(str(file), "format", name, f"a name that no other map has; {whose}")
+                own[name], self._files[name] = document, str(file)
+        wrong.refuse()  # one map may stand on another
         self._own = frozenset(own)
         if own:
             self._aliases  # noqa: B018  # a user's map may claim a name that another has
         for name in own:
-            self.get(name)
+            with wrong:
+                self.get(name)
+        wrong.refuse()
 
     @cached_property
     def _aliases(self) -> Mapping[str, str]:

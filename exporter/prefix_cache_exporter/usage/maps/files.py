@@ -7,10 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml, read_schema, validate
+from prefix_cache_exporter.documents import DocumentError, all_errors, data_root, load_yaml, read_schema
+from prefix_cache_exporter.mistakes import refuse
 from prefix_cache_exporter.usage.values import word
 
-from .misread import look_for_misread
+from .misread import misread
 from .mistakes import look, with_near_key
 
 if TYPE_CHECKING:
@@ -21,20 +22,27 @@ def read_map(file: Path | str) -> dict[str, Any]:
     """Reads one map's YAML and holds it against the schema.
 
     Raises:
-        DocumentError: where it is none.
+        DocumentError: for all mistakes in it.
     """
     document = _with_text_keys(load_yaml(file))
-    look_for_misread(Path(file).read_bytes(), str(file))
-    look(document, str(file))
-    try:
-        validate(document, read_schema("usage"), str(file))
-    except DocumentError as error:
-        raise with_near_key(error) from error
+    wrong = [*misread(Path(file).read_bytes(), str(file)), *look(document, str(file))]
+    said = [error.path for error in wrong]
+    wrong += [
+        with_near_key(error)
+        for error in all_errors(document, read_schema("usage"), str(file))
+        if not any(_within(error.path, path) or _within(path, error.path) for path in said)
+    ]
+    refuse(wrong, document)
     if not document.get("tokens") and not {"extends", "usage_from"} & document.keys():
         expected = "paths of the numbers, or usage_from: a format that knows them"
         raise DocumentError(str(file), "tokens", "nothing", expected)
     read: dict[str, Any] = document
     return read
+
+
+def _within(inner: str, outer: str) -> bool:
+    """Whether a place stands within another, or is it."""
+    return inner.startswith(outer) and inner[len(outer) : len(outer) + 1] in {"", ".", "["}
 
 
 def _with_text_keys(data: Any) -> Any:

@@ -20,15 +20,12 @@ _ODD_NUMBER: Final = re.compile(r"[-+]?0[0-9_]+|.*[:_].*")
 """Octal, parted by underscores, and hours and minutes."""
 
 
-def look_for_misread(content: bytes, file: str) -> None:
+def misread(content: bytes, file: str) -> Iterator[DocumentError]:
     """Looks for bare words that a map would compare with a log as what they are not.
 
     Args:
         content: YAML that has been read already.
         file: where it stands, for messages.
-
-    Raises:
-        DocumentError: for the first such word.
     """
     for where, node in _words(yaml.compose(content, Loader=yaml.CSafeLoader), (), set()):
         kind = node.tag.rpartition(":")[2]
@@ -39,7 +36,7 @@ def look_for_misread(content: bytes, file: str) -> None:
             said, instead = "another number", f"'{node.value}' in quotes"
         else:
             continue
-        raise DocumentError(file, place(where), f"{node.value}, which YAML takes for {said}", instead)
+        yield DocumentError(file, place(where), f"{node.value}, which YAML takes for {said}", instead)
 
 
 def _words(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from prefix_cache_exporter.documents import DocumentError, place, shown
+from prefix_cache_exporter.mistakes import refuse
 from prefix_cache_exporter.usage.paths import PathError, parse_path
 
 from .folding import PROSE
@@ -53,31 +55,33 @@ _OPERANDS: Final[Mapping[str, tuple[type | tuple[type, ...], str]]] = {
     "present": (bool, "true or false"),
 }
 _STATUSES: Final = ("success", "failed", "cancelled", "incomplete")
+_Finding: TypeAlias = tuple[Sequence[str | int], str, str]
+"""Where, what stood there, what was expected."""
 
 
-def look(document: Any, file: str) -> None:
-    """Looks a map over, before its schema does.
-
-    Raises:
-        DocumentError: for the first mistake.
-    """
+def look(document: Any, file: str) -> list[DocumentError]:
+    """What is wrong with a map that its schema would say in worse words, or not at all."""
     if not isinstance(document, dict):
-        return  # the schema says so
+        return []  # the schema says so
+    return [DocumentError(file, place(where), got, expected) for where, got, expected in _findings(document)]
+
+
+def _findings(document: Mapping[str, Any]) -> Iterator[_Finding]:
     if "extends" in document and "usage_from" in document:
-        raise DocumentError(file, "usage_from", "extends beside it", "one of them")
+        yield ["usage_from"], "extends beside it", "one of them"
     if "at" in document and "usage_from" not in document:
-        raise DocumentError(file, "at", "no usage_from beside it", "the format of the object there as usage_from")
+        yield ["at"], "no usage_from beside it", "the format of the object there as usage_from"
     for where, text in _texts(document):
-        _path(where, text, file)
+        yield from _path(where, text)
     for walked in _lists_walked(document, ()):
-        raise DocumentError(file, place(walked), "a path with [*]", "one without: only each goes through a list")
+        yield walked, "a path with [*]", "one without: only each goes through a list"
     for keys in _CONDITIONS:
-        _conditions(keys, document, file)
+        yield from _conditions(keys, document)
     for key in ("ttft", "duration"):
-        _spans(key, document.get(key, []), file)
+        yield from _spans(key, document.get(key, []))
 
 
-def _conditions(keys: tuple[str, ...], document: Any, file: str) -> None:
+def _conditions(keys: tuple[str, ...], document: Any) -> Iterator[_Finding]:
     """The conditions at a place of a map."""
     found = document
     for key in keys:
@@ -85,9 +89,10 @@ def _conditions(keys: tuple[str, ...], document: Any, file: str) -> None:
     if found is None or (isinstance(found, bool) and keys in _SWITCHES):
         return
     if not isinstance(found, list):
-        raise DocumentError(file, place(keys), shown(found), "a list of conditions: [{path: $.a, present: true}]")
+        yield keys, shown(found), "a list of conditions: [{path: $.a, present: true}]"
+        return
     for number, condition in enumerate(found):
-        _condition([*keys, number], condition, _BESIDE.get(keys, frozenset()), file)
+        yield from _condition([*keys, number], condition, _BESIDE.get(keys, frozenset()))
 
 
 def whole_or_raise(folded: Mapping[str, Any], file: str) -> None:
@@ -97,22 +102,29 @@ def whole_or_raise(folded: Mapping[str, Any], file: str) -> None:
         DocumentError: where it says too little to come to records, or something that nothing makes use of.
     """
     tokens = folded.get("tokens", {})
+    wrong = []
     if not tokens.get("input") and not (tokens.get("uncached") and tokens.get("read")):
-        raise DocumentError(file, "tokens", "no input", "the key input: where the number of input tokens stands")
+        expected = "the key input: where the number of input tokens stands"
+        wrong.append(DocumentError(file, "tokens", "no input", expected))
     if folded.get("inherit") and not folded.get("each"):
-        raise DocumentError(file, "inherit", "no each beside it", "each: where the records of a line stand")
+        wrong.append(DocumentError(file, "inherit", "no each beside it", "each: where the records of a line stand"))
+    refuse(wrong)
 
 
 def with_near_key(error: DocumentError) -> DocumentError:
     """The same mistake, with the key that an unknown one looks like."""
+    written = error.got.removeprefix("the unknown key ")
+    if written == error.got:
+        return error
+    known = error.expected.removeprefix("one of ").split(", ")
+    return DocumentError(error.file, error.path, error.got, _hinted(written, known))
+
+
+def _hinted(written: str, known: list[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415  # for mistakes alone
 
-    written = error.got.removeprefix("the unknown key ")
-    known = error.expected.removeprefix("one of ").split(", ")
-    near = get_close_matches(written, known, n=1) if written != error.got else ()
-    if not near:
-        return error
-    return DocumentError(error.file, error.path, error.got, f"{error.expected}; did you mean {near[0]}?")
+    near = get_close_matches(written, known, n=1)
+    return f"one of {', '.join(known)}{f'; did you mean {near[0]}?' if near else ''}"
 
 
 def _lists_walked(data: Any, where: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
@@ -124,21 +136,23 @@ def _lists_walked(data: Any, where: tuple[str | int, ...]) -> Iterator[tuple[str
             yield from _lists_walked(value, (*where, key))
 
 
-def _spans(key: str, spans: Any, file: str) -> None:
+def _spans(key: str, spans: Any) -> Iterator[_Finding]:
     """Time spans, and the conditions under which they count."""
     if not isinstance(spans, list):
-        raise DocumentError(file, key, shown(spans), "a list of time spans: [{path: $.ms, unit: ms}]")
+        yield [key], shown(spans), "a list of time spans: [{path: $.ms, unit: ms}]"
+        return
     for at, span in enumerate(spans):
         if not isinstance(span, dict):
-            raise DocumentError(file, place([key, at]), shown(span), "a time span: {path: $.ms, unit: ms}")
+            yield [key, at], shown(span), "a time span: {path: $.ms, unit: ms}"
+            continue
         if "path" not in span:
             missing = next((name for name in ("from", "to") if name not in span), None)
             if missing is not None:
                 got = "neither path nor from and to" if "to" not in span and missing == "from" else f"no {missing}"
-                raise DocumentError(file, place([key, at]), got, "path and unit, or from and to")
+                yield [key, at], got, "path and unit, or from and to"
         found = span.get("when")
         for number, condition in enumerate(found if isinstance(found, list) else ()):
-            _condition([key, at, "when", number], condition, frozenset(), file)
+            yield from _condition([key, at, "when", number], condition, frozenset())
 
 
 def _texts(document: Mapping[str, Any]) -> Iterator[tuple[list[str | int], Any]]:
@@ -154,51 +168,53 @@ def _texts(document: Mapping[str, Any]) -> Iterator[tuple[list[str | int], Any]]
             yield where, value
 
 
-def _path(where: list[str | int], text: Any, file: str) -> None:
+def _path(where: list[str | int], text: Any) -> Iterator[_Finding]:
     if not isinstance(text, str):
         return  # the schema says so
     if not text.startswith("$"):
-        raise DocumentError(file, place(where), text, f"a path from the record: $.{text.lstrip('.')}")
+        yield where, text, f"a path from the record: $.{text.lstrip('.')}"
+        return
     try:
         parse_path(text)
-    except PathError as error:
-        raise DocumentError(file, place(where), text, "a path like $.a.b[0].'c.d'") from error
+    except PathError:
+        yield where, text, "a path like $.a.b[0].'c.d'"
 
 
-def _condition(where: list[str | int], condition: Any, beside: frozenset[str], file: str) -> None:
+def _condition(where: list[str | int], condition: Any, beside: frozenset[str]) -> Iterator[_Finding]:
     if not isinstance(condition, dict):
-        raise DocumentError(file, place(where), shown(condition), "a condition: a path and a test")
+        yield where, shown(condition), "a condition: a path and a test"
+        return
     known = sorted(beside | {"path", *_TESTS})
-    for key in condition:
-        if key not in known:
-            unknown = DocumentError(file, place(where), f"the unknown key {key}", f"one of {', '.join(known)}")
-            raise with_near_key(unknown)
+    unknown = [key for key in condition if key not in known]
+    if unknown:  # what was meant for a test is not missing
+        yield from ((where, f"the unknown key {key}", _hinted(str(key), known)) for key in unknown)
+        return
     tests = [test for test in _TESTS if test in condition]
     if "values" in condition and not tests:
-        _statuses([*where, "values"], condition["values"], file)
+        yield from _statuses([*where, "values"], condition["values"])
     elif len(tests) != 1:
         got = f"{' and '.join(tests)} together" if tests else "no test"
-        raise DocumentError(file, place(where), got, f"one of {', '.join(_TESTS)}")
+        yield where, got, f"one of {', '.join(_TESTS)}"
     elif "is" in beside and condition.get("is") not in _STATUSES:
         got = shown(condition["is"]) if "is" in condition else "nothing"
-        raise DocumentError(file, place([*where, "is"]), got, f"one of {', '.join(_STATUSES)}")
+        yield [*where, "is"], got, f"one of {', '.join(_STATUSES)}"
     else:
-        _operand(where, tests[0], condition, file)
+        yield from _operand(where, tests[0], condition)
 
 
-def _statuses(where: list[str | int], values: Any, file: str) -> None:
+def _statuses(where: list[str | int], values: Any) -> Iterator[_Finding]:
     for text, status in values.items() if isinstance(values, dict) else ():
         if status not in _STATUSES:
-            raise DocumentError(file, place([*where, text]), shown(status), f"one of {', '.join(_STATUSES)}")
+            yield [*where, text], shown(status), f"one of {', '.join(_STATUSES)}"
 
 
-def _operand(where: list[str | int], test: str, condition: Mapping[str, Any], file: str) -> None:
+def _operand(where: list[str | int], test: str, condition: Mapping[str, Any]) -> Iterator[_Finding]:
     kind, words = _OPERANDS[test]
     operand = condition[test]
     if not isinstance(operand, kind) or (isinstance(operand, bool) and kind is not bool):
-        raise DocumentError(file, place([*where, test]), shown(operand), words)
-    if test in {"all", "any"}:
+        yield [*where, test], shown(operand), words
+    elif test in {"all", "any"}:
         for number, part in enumerate(condition[test]):
-            _condition([*where, test, number], part, frozenset(), file)
+            yield from _condition([*where, test, number], part, frozenset())
     elif "path" not in condition:
-        raise DocumentError(file, place(where), "no path", "the key path")
+        yield where, "no path", "the key path"

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from prefix_cache_exporter.documents import DocumentError, load_yaml, read_schema, validate
+from prefix_cache_exporter.documents import load_yaml, read_schema, validate
+from prefix_cache_exporter.mistakes import refuse
 from prefix_cache_exporter.usage.patterns import compile_patterns
 
 from .mistakes import check_book
@@ -57,25 +58,19 @@ def load_book(path: Path | str, *, currency: str = "USD", below: Book | None = N
         [],
     )
     for number, entry in enumerate(document["models"]):
-        place = f"models[{number}]"
-        try:
-            pattern = compile_patterns(entry["match"])
-        except ValueError as error:
-            raise DocumentError(file, f"{place}.match", str(error), "a pattern like gpt-6* or /^gpt-6/") from error
         model = ModelPrices(
             entry["id"],
-            pattern,
+            compile_patterns(entry["match"]),
             _sheets(entry["prices"], scale),
             _sheets(entry.get("modes", ()), scale),
             book,
-            place,
+            f"models[{number}]",
             entry.get("source", document["source"]),
             entry.get("date", document["date"]),
         )
         book.models.append(model)
-        if check:
-            for _ in model.every():
-                pass
+    if check:
+        refuse(error for model in book.models for error in model.inexact())
     return book
 
 

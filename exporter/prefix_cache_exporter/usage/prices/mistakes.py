@@ -7,6 +7,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.documents import DocumentError, place
+from prefix_cache_exporter.mistakes import refuse
+from prefix_cache_exporter.usage.patterns import compile_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,44 +18,51 @@ _DAYS = ("from", "to", "date")
 
 
 def check_book(document: Mapping[str, Any], file: str) -> None:
-    """Looks for days that are none, prices that hold never, and numbers that are no price.
+    """Looks for days that are none, prices that hold never, numbers that are no price, and patterns that are none.
 
     Raises:
-        DocumentError: for the first of them.
+        DocumentError: for all of them.
     """
+    refuse((DocumentError(file, place(where), got, expected) for where, got, expected in _findings(document)), document)
+
+
+def _findings(document: Mapping[str, Any]) -> Iterator[tuple[Where, str, str]]:
     for where, value in _values(document):
         if where[-1] in _DAYS and isinstance(value, str) and "daily" not in where:
-            _check_day(value, file, where)
+            yield from _day(value, where)
         if isinstance(value, float) and not math.isfinite(value):
-            raise DocumentError(file, place(where), str(value), "a finite number")
+            yield where, str(value), "a finite number"
         if isinstance(value, dict):
-            _check_span(value, file, where)
+            yield from _span(value, where)
         if where[-1] == "above":
-            _check_tiers(value, file, where)
+            yield from _tiers(value, where)
+    for number, entry in enumerate(document["models"]):
+        try:
+            compile_patterns(entry["match"])
+        except ValueError as error:
+            yield ("models", number, "match"), str(error), "a pattern like gpt-6* or /^gpt-6/"
 
 
-def _check_day(text: str, file: str, where: Where) -> None:
+def _day(text: str, where: Where) -> Iterator[tuple[Where, str, str]]:
     try:
         date.fromisoformat(text)
-    except ValueError as error:
-        raise DocumentError(file, place(where), text, "a day of the calendar") from error
+    except ValueError:
+        yield where, text, "a day of the calendar"
 
 
-def _check_span(entry: Mapping[str, Any], file: str, where: Where) -> None:
+def _span(entry: Mapping[str, Any], where: Where) -> Iterator[tuple[Where, str, str]]:
     first, end = entry.get("from"), entry.get("to")
     if "daily" in where or first is None or end is None:
         return
     if first >= end:  # as text, because days are written so that this is their order
-        raise DocumentError(file, place(where), f"from {first} to {end}", "a first day before the day that ends it")
+        yield where, f"from {first} to {end}", "a first day before the day that ends it"
 
 
-def _check_tiers(tiers: Sequence[Mapping[str, Any]], file: str, where: Where) -> None:
+def _tiers(tiers: Sequence[Mapping[str, Any]], where: Where) -> Iterator[tuple[Where, str, str]]:
     seen: set[int] = set()
     for number, tier in enumerate(tiers):
         if tier["tokens"] in seen:
-            raise DocumentError(
-                file, place((*where, number, "tokens")), f"{tier['tokens']} again", "each threshold once"
-            )
+            yield (*where, number, "tokens"), f"{tier['tokens']} again", "each threshold once"
         seen.add(tier["tokens"])
 
 

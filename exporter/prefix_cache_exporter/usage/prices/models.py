@@ -105,12 +105,15 @@ class ModelPrices(msgspec.Struct, frozen=True):
         """The total inputs above which a price changes."""
         return sorted({tokens for sheet in (period, change) if sheet for tokens, _ in sheet.above})
 
-    def every(self) -> Iterator[Rates]:
-        """Every price that this model can come to; raises where one of them is too fine to be exact."""
+    def inexact(self) -> Iterator[DocumentError]:
+        """Of every price that this model can come to, those that are too fine to be exact."""
         for period in self.periods:
             for change in (None, *self.book.modes, *self.modes):
                 for total in (0, *(tokens + 1 for tokens in self.thresholds(period, change))):
-                    yield self._resolve(period, change, total)
+                    try:
+                        self._resolve(period, change, total)
+                    except DocumentError as error:
+                        yield error
 
     def _resolve(self, period: Sheet, change: Sheet | None, total: int) -> Rates:
         prices = period.at(total)
