@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .delta import EngineDelta
-    from .reading import EngineKey, Group, Reading
+    from .reading import EngineKey, Reading
 
 _HELD_GROUPS = 256
 """Groups that are not on the page any more and still remembered: if one returns, it goes on where it was."""
@@ -58,7 +58,7 @@ def deltas(
         gains.restarts,
         counted=previous is not None,
     )
-    return delta, _snapshot(reading, gains, previous, in_flight)
+    return delta, _snapshot(reading, gains, in_flight)
 
 
 def since_start(reading: Reading) -> Delta:
@@ -66,17 +66,13 @@ def since_start(reading: Reading) -> Delta:
     return deltas(Snapshot.zero(), reading)[0]
 
 
-def _snapshot(
-    reading: Reading, gains: Gains, previous: Snapshot | None, in_flight: Mapping[EngineKey, float]
-) -> Snapshot:
-    gone: Mapping[Group, GroupState] = {} if previous is None else previous.groups
-    left = [(group, state) for group, state in gone.items() if group not in gains.states]
+def _snapshot(reading: Reading, gains: Gains, in_flight: Mapping[EngineKey, float]) -> Snapshot:
     sources = {measure: source for measure, source in gains.sources.items() if source}
     lost = {
         key: frozenset(measure for measure, reason in reasons.items() if reason != "no_series")
         for key, reasons in reading.engine_withheld.items()
     }
-    return Snapshot(sources, {**gains.states, **dict(left[-_HELD_GROUPS:])}, in_flight, lost)
+    return Snapshot(sources, {**gains.states, **dict([*gains.gone.items()][-_HELD_GROUPS:])}, in_flight, lost)
 
 
 def _withheld(reading: Reading, engines: Mapping[EngineKey, EngineDelta]) -> dict[str, str]:

@@ -6,16 +6,20 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .arrivals import Arrivals
 from .delta import EngineDelta
 from .records import MEASURES
 from .restarts import GroupState, step
+from .snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .plan import Plan
     from .reading import EngineKey, Group, Reading, Series
-    from .snapshot import Snapshot
+
+NOT_NEW = "not_new"
+"""Why what a series has counted is not taken for new although it was not on the last page."""
 
 
 class Gains:
@@ -33,6 +37,7 @@ class Gains:
     def __init__(self, plan: Plan, reading: Reading, previous: Snapshot | None, *, fall_restarts: bool) -> None:
         self._witnesses, self._reading, self._previous = plan.dialect.evidence, reading, previous
         self._fall_restarts = fall_restarts
+        self._arrivals = Arrivals(previous or Snapshot.zero(), reading.groups, lazy=plan.lazy)
         self.sources = {measure: _source(plan, reading, measure) for measure in (*MEASURES, *plan.dialect.evidence)}
         self.engines: defaultdict[EngineKey, EngineDelta] = defaultdict(EngineDelta)
         self.evidence: defaultdict[EngineKey, dict[str, float]] = defaultdict(dict)
@@ -40,63 +45,122 @@ class Gains:
         self.anomalies: Counter[str] = Counter()
         self.restarts = 0
 
+    @property
+    def gone(self) -> Mapping[Group, GroupState]:
+        """Groups that are not on the page and still remembered, in the order in which they went."""
+        return self._arrivals.gone
+
     def take(self, group: Group, now: GroupState) -> None:
         """Counts a group from its last state on."""
         self.engines[group.key]
         previous = self._previous
-        last = None if previous is None else previous.groups.get(group)
+        self.states[group] = now
         if previous is None:
-            self.states[group] = now
             return
-        if last is None:  # a rank or replica that was not there: all it has counted is new
-            self.states[group] = now
-            self._count(group, now, {}, restarted=False)
+        last = previous.groups.get(group)
+        if last is None:
+            self._welcome(group, now, previous)
             return
         taken = step(last, now, fall_restarts=self._fall_restarts)
         self.states[group] = taken.state
-        if not taken.restarted and not last.values.keys() <= now.values.keys():
-            # A series that is not on the page now goes on where it was if it comes back.
-            self.states[group] = replace(taken.state, values={**last.values, **now.values})
         self.restarts += taken.restarted
         if taken.unstable:
             self.anomalies["unstable_source"] += 1
-        if taken.since is None:
-            self._hold(group, "unstable_source" if taken.unstable else "")
+        if taken.restarted:
+            self._count(group, now, None, restarted=True)
             return
-        self._count(group, now, taken.since, restarted=taken.restarted)
-        for measure in {series.measure for series in taken.fallen}:
-            self.refuse(group.key, measure, "negative_increase")
-            self.evidence[group.key].pop(measure, None)
+        forgotten: frozenset[Series] = frozenset()
+        if taken.since is None:
+            self._hold(group, "unstable_source" if taken.unstable else NOT_NEW if last.doubt == "renamed" else "")
+            if last.doubt == "renamed":  # and what went now may have been what returns
+                self._arrivals.suspect(now)
+        else:
+            forgotten = self._count(group, now, last)
+            for measure in {series.measure for series in taken.fallen}:
+                self.refuse(group.key, measure, "negative_increase")
+                self.evidence[group.key].pop(measure, None)
+        if not last.values.keys() <= now.values.keys():
+            # A series that is not on the page now goes on where it was if it comes back.
+            kept = {series: value for series, value in last.values.items() if series not in forgotten}
+            self.states[group] = replace(taken.state, values={**kept, **now.values})
 
     def refuse(self, key: EngineKey, measure: str, reason: str) -> None:
         """Does not believe a measure's increase."""
         self.anomalies[reason] += 1
         self.engines[key].withheld[measure] = reason
 
+    def _withhold(self, key: EngineKey, measure: str, reason: str) -> None:
+        if measure not in self._witnesses:
+            self.engines[key].withheld.setdefault(measure, reason)
+
     def _hold(self, group: Group, reason: str) -> None:
         """Counts nothing of a group now; with a reason, for good."""
         for measure in {series.measure for series in self._reading.groups[group]} if reason else ():
-            self.engines[group.key].withheld.setdefault(measure, reason)
+            self._withhold(group.key, measure, reason)
 
-    def _count(self, group: Group, now: GroupState, since: Mapping[Series, float], *, restarted: bool) -> None:
+    def _welcome(self, group: Group, now: GroupState, previous: Snapshot) -> None:
+        """Counts a group that was never seen."""
+        origin = self._arrivals.group(now)
+        if origin.since is None:
+            self.anomalies[NOT_NEW] += 1
+            self._hold(group, NOT_NEW)
+        elif origin.was is None:
+            self._count(group, now, None)
+        else:
+            self._count(group, now, previous.groups[origin.was], was=origin.was.key)
+
+    def _count(
+        self,
+        group: Group,
+        now: GroupState,
+        last: GroupState | None,
+        *,
+        was: EngineKey | None = None,
+        restarted: bool = False,
+    ) -> frozenset[Series]:
+        """Adds what a group gained since its last state, or since 0. Returns series that go on under another label.
+
+        Args:
+            group: the group.
+            now: its present state.
+            last: None where all that it has counted is new.
+            was: the engine that it was, if its labels have changed.
+            restarted: whether it is new because it restarted.
+        """
         key = group.key
         increases, evidence = self.engines[key].increases, self.evidence[key]
         factors = self._reading.factors.get(key, {})
         comparable: dict[str, bool] = {}
+        renamed: set[Series] = set()
         for series, value in now.values.items():
             measure, _, by, part = series
             if measure not in comparable:
-                comparable[measure] = self._comparable(key, measure, restarted=restarted)
+                comparable[measure] = self._comparable(key, measure, was or key, restarted=restarted)
             if not comparable[measure]:
                 continue
-            amount = (value - since.get(series, 0.0)) * factors.get(measure, 1.0)
+            before: float | None = 0.0
+            if last is not None and (before := last.values.get(series)) is None:
+                before, left = self._arrivals.series(series, now, last)
+                renamed.update(left)
+            if before is None:
+                self._doubt(key, measure)
+                comparable[measure] = False
+                continue
+            amount = (value - before) * factors.get(measure, 1.0)
             if measure not in self._witnesses:
                 slot = (measure, by, part)
                 increases[slot] = increases.get(slot, 0) + amount
             elif not part:
                 evidence[measure] = evidence.get(measure, 0) + amount
+        return frozenset(renamed)
 
-    def _comparable(self, key: EngineKey, measure: str, *, restarted: bool) -> bool:
+    def _doubt(self, key: EngineKey, measure: str) -> None:
+        """Does not believe that what a measure's series have counted is new."""
+        self.anomalies[NOT_NEW] += 1
+        self._withhold(key, measure, NOT_NEW)
+        self.evidence[key].pop(measure, None)
+
+    def _comparable(self, key: EngineKey, measure: str, was: EngineKey, *, restarted: bool) -> bool:
         """Whether increases of a measure may be taken; where not, it says why."""
         if self._reading.reason(measure, key):
             return False
@@ -104,9 +168,9 @@ class Gains:
         if restarted or previous is None or previous.origin:
             return True
         same = previous.sources.get(measure) == self.sources[measure]
-        if same and measure not in previous.lost.get(key, ()):
+        if same and measure not in previous.lost.get(was, ()):
             return True
-        self.engines[key].withheld[measure] = "no_baseline"
+        self._withhold(key, measure, "no_baseline")
         return False
 
 

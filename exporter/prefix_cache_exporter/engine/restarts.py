@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .reading import Series
 
-_SAME_MOMENT = 1.0
+SAME_MOMENT = 1.0
 """Seconds by which two statements of one start may differ: some are in whole seconds."""
 _CALM = 3
 """Readings without a fall after which a source that alternated is believed again."""
@@ -33,7 +33,7 @@ class GroupState:
         created: start times of its counters.
         started: start time of its process.
         doubt: `fell` after an unexplained fall, `rose` after it came back above the values before the fall, `unstable`
-            while it alternates.
+            while it alternates, `renamed` after it went and another came that it may have become.
         before: the values before the fall, while in doubt.
         calm: readings without a fall, while unstable.
     """
@@ -41,7 +41,7 @@ class GroupState:
     values: Values
     created: Values
     started: float | None = None
-    doubt: Literal["", "fell", "rose", "unstable"] = ""
+    doubt: Literal["", "fell", "rose", "unstable", "renamed"] = ""
     before: Values | None = None
     calm: int = 0
 
@@ -79,6 +79,8 @@ def step(last: GroupState, now: GroupState, *, fall_restarts: bool) -> Step:
         return Step(now, {}, restarted=True)
     if moved == "earlier":  # a process does not become older: two of them answer in turn
         return Step(replace(now, doubt="unstable"), None, unstable=True)
+    if last.doubt == "renamed":  # what it counted meanwhile may have been counted under the other name
+        return Step(now, None)
     fallen = frozenset(series for series, value in now.values.items() if value < last.values.get(series, value))
     if moved == "same" and not last.doubt:
         return Step(now, last.values, fallen=fallen)
@@ -119,6 +121,6 @@ def _start_moved(last: GroupState, now: GroupState) -> Literal["later", "earlier
         moves.append(now.started - last.started)
     if not moves:
         return "unknown"
-    if max(moves) > _SAME_MOMENT:
+    if max(moves) > SAME_MOMENT:
         return "later"
-    return "earlier" if min(moves) < -_SAME_MOMENT else "same"
+    return "earlier" if min(moves) < -SAME_MOMENT else "same"
