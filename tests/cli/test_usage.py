@@ -172,6 +172,23 @@ def test_a_log_is_checked_line_by_line(log, capsys):
     ]
 
 
+def test_a_map_without_a_provider_or_cached_tokens_is_told_so(log, tmp_path, capsys):
+    own = tmp_path / "own.yaml"
+    own.write_text("format: our.log\nusage: $\ntokens: {input: in, output: out}\n")
+    file = log({"in": 5, "out": 1})
+    assert main(["check", "log", str(own), file]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{file}: 1 cache_unknown",
+        f"{file}: no record has a provider at any path of the map",
+        f"{file}: no record has a number of cached tokens at any path of the map",
+    ]
+    assert main(["check", "log", "otel.flat", log({"gen_ai.system": "openai", "gen_ai.usage.input_tokens": 5})]) == 0
+    assert "no record has a number of cached tokens at 'gen_ai.usage.cache_read.input_tokens' or " in (
+        said := capsys.readouterr().out
+    )
+    assert " or 10 more\n" in said
+
+
 def test_every_line_is_said_to_have_become_something(log, capsys):
     chunks = [
         {"id": "c", "model": "m", "choices": [{"index": 0}], "usage": None},

@@ -54,6 +54,8 @@ def packed(data):
             f"the object at {BODY}.usage has promptTokens, not prompt_tokens",
         ),
         ({"response": {"body": {"usage": {"prompt_tokens": 5}}}}, None),
+        ({"response": {"body": {"usage": {"prompt_tokens": ""}}}}, "what stands there is empty"),
+        ({"response": {"body": {"usage": {"prompt_tokens": " - "}}}}, "what stands there is -"),
         ("text", None),
     ],
 )

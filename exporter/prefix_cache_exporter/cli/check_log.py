@@ -11,13 +11,16 @@ from .usage import includes_flag, kind_of, map_flag, map_for, merger_for, no_rec
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from prefix_cache_exporter.usage.maps.model import UsageMap
+    from prefix_cache_exporter.usage.paths import Path
     from prefix_cache_exporter.usage.record import Outcome
 
 MOST_ALIKE: Final = 10
 """So many lines with one mistake are named, unless every line is asked for."""
+MOST_PATHS: Final = 4
+"""So many paths are named where nothing was found."""
 _NUMBER: Final = re.compile(r"\d+")
 
 
@@ -128,9 +131,11 @@ class _Missing:
             "id": usage_map.id,
             "time": usage_map.time,
             "model": usage_map.model,
+            "provider": usage_map.provider_paths,
+            "read": usage_map.tokens.get("read", ()),
             **{name: tuple(span.path for span in some if span.path is not None) for name, some in spans.items()},
         }
-        self._paths = {name: " or ".join(map(str, paths)) for name, paths in given.items() if paths}
+        self._paths = {name: paths for name, paths in given.items() if paths or name in _NEEDED}
         self._lacking: Counter[str] = Counter()
         self._records = 0
 
@@ -142,7 +147,9 @@ class _Missing:
             return
         self._records += 1
         for name in self._paths:
-            if getattr(outcome, _FIELDS.get(name, name)) is None:
+            if name == "read" and outcome.anomalies:
+                continue  # it may have been left out for that
+            if getattr(outcome, _FIELDS.get(name, name)) in {None, "unknown"}:
                 self._lacking[name] += 1
 
     def notes(self) -> Iterator[str]:
@@ -152,11 +159,21 @@ class _Missing:
             if count:
                 named = _NAMES.get(name, f"a {name}")
                 some = f"{count} of {self._records} records without"
-                yield f"{some if count < self._records else 'no record has'} {named} at {paths}"
+                yield f"{some if count < self._records else 'no record has'} {named} at {_listed(paths)}"
 
 
-_FIELDS: Final = {"ttft": "ttft_seconds", "duration": "duration_seconds"}
-_NAMES: Final = {"id": "an id", "ttft": "a time to first token"}
+_NEEDED: Final = ("provider", "read")
+"""What the map should say: prices go by the one, everything by the other."""
+_FIELDS: Final = {"read": "cache_read_tokens", "ttft": "ttft_seconds", "duration": "duration_seconds"}
+_NAMES: Final = {"id": "an id", "read": "a number of cached tokens", "ttft": "a time to first token"}
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    """The first few of some paths."""
+    if not paths:
+        return "any path of the map"
+    rest = len(paths) - MOST_PATHS
+    return " or ".join(map(str, paths[:MOST_PATHS])) + (f" or {rest} more" if rest > 0 else "")
 
 
 def _fate(outcome: Outcome | None) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .conditions import first
 from .events import is_events
-from .extract.tokens import usage_object
+from .extract.tokens import says_nothing, usage_object
 from .normaliser import Normaliser
 from .paths import MISSING, Path
 from .record import Fragment
@@ -52,8 +52,9 @@ def why_nothing(record: Any, usage_map: UsageMap) -> str | None:
     if usage is None:
         return _furthest(usage_map.usage, record, "")
     paths = usage_map.tokens.get("input", ())
-    if first(paths, record, usage) is not None:
-        return None
+    value = first(paths, record, usage)
+    if value is not None:
+        return f"what stands there is {value.strip() or 'empty'}" if says_nothing(value) else None
     of_usage = [path for path in paths if not path.absolute]
     holder = next((path for path in usage_map.usage if isinstance(path.get(record), dict | str)), None)
     return _furthest(tuple(of_usage), usage, str(holder or "$")) if of_usage else _furthest(paths, record, "")

@@ -133,11 +133,16 @@ def written_by_ttl(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[s
     return split or None, None
 
 
+def says_nothing(value: Any) -> bool:
+    """Whether a value is text for nothing."""
+    return isinstance(value, str) and value.strip().casefold() in _NOT_REPORTED
+
+
 def _reported(paths: tuple[Path, ...], record: Any, usage: Any) -> Any:
     """The first value at the paths that says anything."""
     for path in paths:
         value = path.get(record if path.absolute else usage)
-        if value is None or value is MISSING or (isinstance(value, str) and value.strip().casefold() in _NOT_REPORTED):
+        if value is None or value is MISSING or says_nothing(value):
             continue
         if isinstance(value, dict) and _holds(path, paths):
             continue
