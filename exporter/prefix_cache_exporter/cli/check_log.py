@@ -228,7 +228,11 @@ def _seen(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[Seen]:
         for item, why in normaliser.look(line):
             found = outcomes(merger, (item,), 0.0)
             yield from (Seen(place, outcome, why) for outcome in found)
-            if not found and isinstance(item, Fragment) and item.context is None:
+            if not isinstance(item, Fragment):
+                continue
+            if found and item.key is not None:
+                places.pop(item.key, None)
+            elif not found and item.context is None:
                 yield Seen(place, None, None)
                 if merger.touched is not None:
                     places[merger.touched] = place, why
