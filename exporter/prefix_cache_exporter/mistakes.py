@@ -54,9 +54,6 @@ class Mistakes:
     def __init__(self) -> None:
         self._found: list[DocumentError] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
     def __enter__(self) -> Self:
         return self
 

@@ -170,6 +170,26 @@ def parse_release_file(content: bytes, file: str) -> Releases:
     return from_mapping(data, file)
 
 
+def read_release_file(path: Path) -> Releases:
+    """Reads a release file once.
+
+    Raises:
+        DocumentError: where it cannot be read, is too large, or is no release.
+    """
+    return parse_release_file(_content(path), str(path))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise DocumentError(str(path), "file", (error.strerror or "an error").lower(), "a readable file") from error
+    if len(content) > _LARGEST:
+        raise DocumentError(str(path), "file", "more than 1 MiB", "a release of a few lines")
+    return content
+
+
 class ReleaseFile:
     """A release file that is looked at again and again; what it last said stands until it says something new.
 
@@ -188,7 +208,7 @@ class ReleaseFile:
     def look(self) -> bool:
         """Reads the file where its content has changed. Returns whether the releases did."""
         try:
-            content = self._read()
+            content = _content(self.path)
             digest = hashlib.blake2b(content).digest()
             if digest == self._digest:
                 self.valid, self._complaint = True, ""
@@ -201,18 +221,6 @@ class ReleaseFile:
         changed = releases != self.releases
         self.releases = releases
         return changed
-
-    def _read(self) -> bytes:
-        try:
-            with self.path.open("rb") as file:
-                content = file.read(_LARGEST + 1)
-        except OSError as error:
-            raise DocumentError(
-                str(self.path), "file", (error.strerror or "an error").lower(), "a readable file"
-            ) from error
-        if len(content) > _LARGEST:
-            raise DocumentError(str(self.path), "file", "more than 1 MiB", "a release of a few lines")
-        return content
 
     def _keep(self, complaint: str) -> None:
         if complaint != self._complaint:  # once per mistake, not once per look

@@ -11,8 +11,9 @@ from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.measures import ENGINE
 from prefix_cache_exporter.serve import sidecar as module
 from prefix_cache_exporter.serve.ending import Event
+from prefix_cache_exporter.serve.rehearsal import rehearse
 from prefix_cache_exporter.serve.settings import load_settings
-from prefix_cache_exporter.serve.sidecar import Options, Sidecar, rehearse
+from prefix_cache_exporter.serve.sidecar import Options, Sidecar
 from support.clock import Clock
 from support.process import total, wait_until
 

@@ -185,13 +185,16 @@ def _check(args: argparse.Namespace) -> int:
 
 def _checked(load: Callable[[], Config]) -> int:
     from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.serve.sidecar import rehearse  # noqa: PLC0415
+    from prefix_cache_exporter.serve.rehearsal import rehearse  # noqa: PLC0415
 
     try:
-        rehearse(load())
+        config = load()
+        notes = rehearse(config)
     except DocumentError as error:
         return _refused(error)
     print("the configuration is good")
+    for note in notes:
+        print(f"note: {config.origin}: {_named(note.place, config.origin)}: {note.text}")
     return DONE
 
 
@@ -202,8 +205,15 @@ def _refused(error: DocumentError) -> int:
 
     if error.file != COMMAND_LINE:
         return failed(error)
-    said = (DocumentError(COMMAND_LINE, _flag_of(one.path), one.got, one.expected) for one in error.each)
+    said = (DocumentError(one.file, _named(one.path, one.file), one.got, one.expected) for one in error.each)
     return failed("\n".join(map(str, said)), USAGE)
+
+
+def _named(place: str, file: str) -> str:
+    """A place as whoever wrote it knows it: the flag where there is no file."""
+    from prefix_cache_exporter.serve.settings import COMMAND_LINE  # noqa: PLC0415  # heavy, like the others
+
+    return _flag_of(place) if file == COMMAND_LINE else place
 
 
 def _flag_of(place: str) -> str:

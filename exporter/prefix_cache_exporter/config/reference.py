@@ -19,8 +19,9 @@ _INTRODUCTION = """\
 
 `prefix-cache-exporter --config.file FILE` reads one YAML file. {description}
 
-`prefix-cache-exporter check config FILE` (or `--config.check`) holds a file against this page and exits 1 with one line
-that names file, place, what stood there and what was expected. A reload (SIGHUP, or `POST /-/reload`) that finds a
+`prefix-cache-exporter check config FILE` (or `--config.check`) holds a file against this page, looks at every file that
+it names, and exits 1 with a line for each mistake: file, place, what stood there and what was expected. A release file
+that is not there yet may come later; that is noted, and no mistake. A reload (SIGHUP, or `POST /-/reload`) that finds a
 mistake keeps what is in force, and `prefix_cache_exporter_config_last_reload_successful` turns 0. Editors that know
 `# yaml-language-server: $schema=…/metric_maps/schema/config.schema.json` complete and check while you type. A tour of
 every option is in [example.yml](../example.yml).

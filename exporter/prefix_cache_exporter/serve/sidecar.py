@@ -25,7 +25,6 @@ from prefix_cache_exporter.status.page import StatusPage
 from prefix_cache_exporter.web.address import parse_address
 from prefix_cache_exporter.web.server import WebServer
 from prefix_cache_exporter.web.site import links, site
-from prefix_cache_exporter.web.toolkit import load_web_config
 
 from .crew import BusyError, Crew
 from .ending import Event, Signals, drain
@@ -257,16 +256,3 @@ def _runtime() -> CollectorRegistry:
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
     return registry
-
-
-def rehearse(config: Config) -> None:
-    """Loads everything that a configuration names, without beginning to work or touching state.
-
-    Raises:
-        DocumentError: for the first mistake.
-    """
-    recorder = Recorder(Store(None), Limits())
-    posts(config, recorder, ReleaseBoard(recorder), lambda _: None)
-    if config.web.config_file is not None:
-        load_web_config(config.web.config_file)
-    recorder.close()

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.documents import DocumentError
+from prefix_cache_exporter.mistakes import Mistakes
 from prefix_cache_exporter.usage.inventory import load_inventory
 from prefix_cache_exporter.usage.key_file import read_key
 from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError
@@ -80,22 +81,32 @@ def usage_posts(
     """
     if not config.usage:
         return {}
-    maps = MapBook(config.maps.of("usage"))
-    prices = PriceBook.load(config.prices.files, currency=config.prices.currency)
-    inventory = None if config.inventory.file is None else load_inventory(config.inventory.file)
+    wrong = Mistakes()
+    maps = prices = inventory = None
+    with wrong:
+        maps = MapBook(config.maps.of("usage"))
+    with wrong:
+        prices = PriceBook.load(config.prices.files, currency=config.prices.currency)
+    if config.inventory.file is not None:
+        with wrong:
+            inventory = load_inventory(config.inventory.file)
     files = _digest(config)
     found: dict[Place, Post] = {}
     for place, source in enumerate(config.usage):
-        try:
-            usage_map = maps.get(source.format)
-        except UnknownFormatError as error:
-            raise DocumentError(config.origin, f"usage[{place}].format", source.format, _expected(error)) from error
-        key_file = source.namespaces.key_file
-        needs = _Needs(source, usage_map, b"" if key_file is None else read_key(key_file), prices, inventory)
-        spec = source.release or config.release
-        releases = SourceReleases(source.name, "usage", spec, board)
-        wants = (source, spec, needs.key, files)
-        found[Place("usage", source.name)] = Post(wants, partial(_usage, needs, recorder, releases, on_error))
+        key = b""
+        with wrong:
+            key = b"" if source.namespaces.key_file is None else read_key(source.namespaces.key_file)
+        if maps is None:
+            continue
+        with wrong:
+            usage_map = _map(maps, source.format, config.origin, f"usage[{place}].format")
+            spec = source.release or config.release
+            releases = SourceReleases(source.name, "usage", spec, board)
+            if prices is not None:
+                needs = _Needs(source, usage_map, key, prices, inventory)
+                work = partial(_usage, needs, recorder, releases, on_error)
+                found[Place("usage", source.name)] = Post((source, spec, key, files), work)
+    wrong.refuse()
     return found
 
 
@@ -112,6 +123,13 @@ def _usage(needs: _Needs, recorder: Recorder, releases: SourceReleases, on_error
         )
 
     return Loop(f"usage {needs.source.name}", UsageSteps(releases, hire), on_error)
+
+
+def _map(maps: MapBook, name: str, file: str, place: str) -> UsageMap:
+    try:
+        return maps.get(name)
+    except UnknownFormatError as error:
+        raise DocumentError(file, place, name, _expected(error)) from error
 
 
 def _expected(error: UnknownFormatError) -> str:

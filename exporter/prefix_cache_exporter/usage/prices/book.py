@@ -6,6 +6,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.documents import data_root
+from prefix_cache_exporter.mistakes import Mistakes
 from prefix_cache_exporter.usage.patterns import spellings
 from prefix_cache_exporter.usage.providers import Providers, shipped_providers
 
@@ -55,14 +56,17 @@ class PriceBook:
             folder: where the shipped books are; given only by tests.
 
         Raises:
-            DocumentError: where a user's book cannot be used.
+            DocumentError: where user's books cannot be used, for all that is wrong with them.
         """
         shipped = cls(folder=folder)
         books = []
+        wrong = Mistakes()
         for file in files:
-            provider = load_book(file, currency=currency, check=True).provider
-            below = shipped.shipped(shipped._providers.canonical(provider))
-            books.append(load_book(file, currency=currency, below=below, check=True))
+            with wrong:
+                provider = load_book(file, currency=currency, check=True).provider
+                below = shipped.shipped(shipped._providers.canonical(provider))
+                books.append(load_book(file, currency=currency, below=below, check=True))
+        wrong.refuse()
         return cls(reversed(books), folder=folder)
 
     def shipped(self, provider: str) -> Book | None:
