@@ -96,7 +96,7 @@ def test_a_fall_of_one_counter_restarts_all_of_its_engine():
 def test_two_pages_decide_a_fall_at_once():
     target = Target()
     _, snapshot = deltas(None, target.reading(lookups(100, 50)))
-    delta, _ = deltas(snapshot, target.reading(lookups(30, 60)), fall_restarts=True)
+    delta, _ = deltas(snapshot, target.reading(lookups(30, 60)), final=True)
     assert counted(delta, "lookup_tokens") == {("lookup_tokens", "0"): 30, ("lookup_tokens", "1"): 10}
     assert delta.restarts == 1
 

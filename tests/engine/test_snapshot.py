@@ -19,7 +19,7 @@ STATES = st.builds(
     VALUES,
     VALUES,
     st.none() | st.floats(0, 1e10),
-    st.sampled_from(["", "fell", "rose", "unstable"]),
+    st.sampled_from(["", "fell", "rose", "unstable", "renamed"]),
     st.none() | VALUES,
     st.integers(0, 9),
 )
@@ -32,6 +32,7 @@ SNAPSHOTS = st.builds(
     st.dictionaries(KEYS, st.floats(0, 1e9) | st.just(math.inf), max_size=2),
     st.dictionaries(KEYS, st.frozensets(TEXT, max_size=2), max_size=2),
     st.booleans(),
+    st.dictionaries(KEYS, st.dictionaries(TEXT, st.integers(0, 2**53), max_size=2), max_size=2),
 )
 
 
@@ -40,6 +41,12 @@ def test_a_snapshot_comes_back_as_it_was(snapshot):
     encoded = snapshot.encode()
     assert Snapshot.decode(encoded) == snapshot
     assert json.loads(encoded)["format"] == 1
+
+
+def test_a_snapshot_from_before_anything_was_carried_over_is_read():
+    old = json.loads(Snapshot({"prompt_tokens": "x"}, {}).encode())
+    del old["carried"]
+    assert Snapshot.decode(json.dumps(old).encode()) == Snapshot({"prompt_tokens": "x"}, {})
 
 
 @pytest.mark.parametrize(

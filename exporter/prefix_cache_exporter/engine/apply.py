@@ -170,8 +170,8 @@ def apply_readings(version: str, reading: Reading, earlier: Reading | None = Non
     if earlier is None:
         return Application(version, reading, since_start(reading))
     _, snapshot = deltas(None, earlier)
-    # Two pages are all there is, so a fall that nothing explains is decided at once.
-    delta, _ = deltas(snapshot or _NOTHING, reading, fall_restarts=True)
+    # Two pages are all there is, so what a next one would show is decided at once.
+    delta, _ = deltas(snapshot or _NOTHING, reading, final=True)
     return Application(version, reading, delta, () if earlier.usable else earlier.reasons)
 
 

@@ -25,16 +25,15 @@ _HELD_GROUPS = 256
 """Groups that are not on the page any more and still remembered: if one returns, it goes on where it was."""
 
 
-def deltas(
-    previous: Snapshot | None, reading: Reading, *, fall_restarts: bool = False
-) -> tuple[Delta, Snapshot | None]:
+def deltas(previous: Snapshot | None, reading: Reading, *, final: bool = False) -> tuple[Delta, Snapshot | None]:
     """What was counted since the previous reading, and what to remember for the next one.
 
     Args:
         previous: what the last call returned, also after a restart of the exporter; None before the first.
         reading: the present reading.
-        fall_restarts: whether a fall that no start time explains is a restart at once. Without it, it is one as soon
-            as the next readings show that no other process answered (see `restarts`); nothing is lost meanwhile.
+        final: whether no reading follows that could show more. Then a fall that no start time explains is a restart at
+            once, and a part that exceeds its whole is given up. Without it, the next readings decide (see `restarts`
+            and `parts`); nothing is lost meanwhile.
 
     Returns:
         The increases, and the snapshot. A reading of which nothing can be used leaves the snapshot as it was.
@@ -42,11 +41,11 @@ def deltas(
     if not reading.usable or reading.plan is None:
         return Delta({}, reading.withheld, counted=False), previous
     plan = reading.plan
-    gains = Gains(plan, reading, previous, fall_restarts=fall_restarts)
+    gains = Gains(plan, reading, previous, fall_restarts=final)
     for group, values in reading.groups.items():
         gains.take(group, GroupState(values, reading.created.get(group, {}), reading.started))
     in_flight = {key: explained_in_flight(reading, key) for key in reading.engines}
-    judge = Judge(plan, reading, gains, previous.in_flight if previous is not None else {})
+    judge = Judge(plan, reading, gains, previous, final=final)
     for key in reading.engines:
         judge.judge(key, in_flight[key])
     active = {id_ for delta in gains.engines.values() for id_ in delta.caveats}
@@ -58,21 +57,23 @@ def deltas(
         gains.restarts,
         counted=previous is not None,
     )
-    return delta, _snapshot(reading, gains, in_flight)
+    return delta, _snapshot(reading, gains, judge, in_flight)
 
 
 def since_start(reading: Reading) -> Delta:
     """What the engines counted since they started, in one interval."""
-    return deltas(Snapshot.zero(), reading)[0]
+    return deltas(Snapshot.zero(), reading, final=True)[0]
 
 
-def _snapshot(reading: Reading, gains: Gains, in_flight: Mapping[EngineKey, float]) -> Snapshot:
+def _snapshot(reading: Reading, gains: Gains, judge: Judge, in_flight: Mapping[EngineKey, float]) -> Snapshot:
     sources = {measure: source for measure, source in gains.sources.items() if source}
     lost = {
         key: frozenset(measure for measure, reason in reasons.items() if reason != "no_series")
         for key, reasons in reading.engine_withheld.items()
     }
-    return Snapshot(sources, {**gains.states, **dict([*gains.gone.items()][-_HELD_GROUPS:])}, in_flight, lost)
+    return Snapshot(
+        sources, {**gains.states, **dict([*gains.gone.items()][-_HELD_GROUPS:])}, in_flight, lost, carried=judge.carried
+    )
 
 
 def _withheld(reading: Reading, engines: Mapping[EngineKey, EngineDelta]) -> dict[str, str]:

@@ -32,6 +32,7 @@ class Gains:
         sources: by measure, what it is counted from.
         anomalies: by reason, how many increases could not be believed.
         restarts: groups whose restart was recognised.
+        restarted: engines that had one.
     """
 
     def __init__(self, plan: Plan, reading: Reading, previous: Snapshot | None, *, fall_restarts: bool) -> None:
@@ -44,6 +45,7 @@ class Gains:
         self.states: dict[Group, GroupState] = {}
         self.anomalies: Counter[str] = Counter()
         self.restarts = 0
+        self.restarted: set[EngineKey] = set()
 
     @property
     def gone(self) -> Mapping[Group, GroupState]:
@@ -67,6 +69,7 @@ class Gains:
         if taken.unstable:
             self.anomalies["unstable_source"] += 1
         if taken.restarted:
+            self.restarted.add(group.key)
             self._count(group, now, None, restarted=True)
             return
         forgotten: frozenset[Series] = frozenset()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .caveats import Evidence, holds
 from .delta import CACHED, PROMPT
 from .flight import requests_in_flight
+from .parts import EXCEEDS, PAIRS, settle_parts
 from .records import MEASURES
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .plan import Plan
     from .reading import EngineKey, Reading
     from .records import Entry
+    from .snapshot import Snapshot
 
 _IMPOSSIBLE = ("not_finite", "negative", "too_large", "torn_histogram")
 """Reasons for withholding that no engine gives by design."""
@@ -30,11 +32,23 @@ class Judge:
         plan: what the page's series mean.
         reading: at the interval's end.
         gains: what was gained in it; changed in place.
-        before: by engine, prompt tokens that requests in flight could explain at its start.
+        previous: the reading at its start; None where there was none.
+        final: whether no interval follows.
+
+    Attributes:
+        carried: by engine and measure, what is judged together with the next interval.
     """
 
-    def __init__(self, plan: Plan, reading: Reading, gains: Gains, before: Mapping[EngineKey, float]) -> None:
-        self._reading, self._gains, self._before = reading, gains, before
+    def __init__(self, plan: Plan, reading: Reading, gains: Gains, previous: Snapshot | None, *, final: bool) -> None:
+        self._reading, self._gains, self._families, self._final = reading, gains, plan.families, final
+        self._before: Mapping[EngineKey, float] = {} if previous is None else previous.in_flight
+        self.carried: dict[EngineKey, Mapping[str, float]] = {}
+        self._held: dict[EngineKey, Mapping[str, float]] = {}
+        for key, held in ({} if previous is None else previous.carried).items():
+            if key in gains.engines:
+                self._held[key] = held
+            else:  # an engine that went: nothing explains it any more
+                gains.anomalies[EXCEEDS] += 1
         self._caveats = plan.dialect.caveats
         self._entries: dict[str, Entry] = {**plan.dialect.entries, **plan.dialect.evidence}
 
@@ -56,6 +70,7 @@ class Judge:
         for measure in delta.withheld:
             delta.drop(measure)
         self._apply_caveats(key, delta, explained)
+        self._settle_parts(key, delta)
         if delta.total(PROMPT) is None:
             if delta.total(CACHED) is not None:
                 delta.withhold(CACHED, f"{PROMPT}_unknown")
@@ -72,6 +87,20 @@ class Judge:
                 self._gains.refuse(key, measure, "not_whole")
             else:
                 delta.increases[measure, by, part] = int(amount)
+
+    def _settle_parts(self, key: EngineKey, delta: EngineDelta) -> None:
+        restarted = key in self._gains.restarted
+        held = self._held.get(key, {})
+        carried, given_up = settle_parts(delta, held, restarted=restarted, final=self._final)
+        if carried:
+            self.carried[key] = carried
+        if given_up:
+            self._gains.anomalies[EXCEEDS] += given_up
+        doubted = {
+            family for part, _ in PAIRS if delta.withheld.get(part) == EXCEEDS for family in self._families[part]
+        }
+        if CACHED not in delta.withheld and not doubted.isdisjoint(self._families.get(CACHED, ())):
+            delta.withhold(CACHED, EXCEEDS)  # made of the same hits
 
     def _apply_caveats(self, key: EngineKey, delta: EngineDelta, explained: float) -> None:
         reading = self._reading

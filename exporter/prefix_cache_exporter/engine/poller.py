@@ -140,9 +140,12 @@ class EnginePoller:
         self._last_success = self._monotonic()
         if reading.state == "mismatch":
             self._ledgering.count_mismatches(change, reading.reasons)
-        self._ledgering.credit(change, delta, credited(self._memory.release or release, release))
+        labels = credited(self._memory.release or release, release)
+        self._ledgering.credit(change, delta, labels)
         if reading.usable:
-            memory = _Memory(snapshot, release)
+            # What is carried over belongs to the releases of both intervals.
+            both = Release(labels["template"], labels["template_revision"])
+            memory = _Memory(snapshot, both if snapshot and snapshot.carried else release)
             if memory != self._memory:
                 self._memory = memory
                 change.cursor(CURSOR, self._source.name, memory.encode())

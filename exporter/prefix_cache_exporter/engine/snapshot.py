@@ -31,6 +31,7 @@ class Snapshot:
         in_flight: by engine, prompt tokens that requests in flight could explain.
         lost: by engine, measures that it could not read.
         origin: whether this is the point where everything is 0.
+        carried: by engine and measure, increases that the next reading may explain (see `parts`).
     """
 
     sources: Mapping[str, str]
@@ -38,6 +39,7 @@ class Snapshot:
     in_flight: Mapping[EngineKey, float] = field(default_factory=dict)
     lost: Mapping[EngineKey, frozenset[str]] = field(default_factory=dict)
     origin: bool = False
+    carried: Mapping[EngineKey, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def zero(cls) -> Snapshot:
@@ -54,6 +56,7 @@ class Snapshot:
                 # JSON has no infinity: null stands for requests in flight that explain everything.
                 "in_flight": [[*key, value if math.isfinite(value) else None] for key, value in self.in_flight.items()],
                 "lost": [[*key, sorted(measures)] for key, measures in self.lost.items()],
+                "carried": [[*key, measures] for key, measures in self.carried.items()],
                 "groups": [
                     {
                         "group": group,
@@ -86,6 +89,8 @@ class Snapshot:
                 {EngineKey(*key): math.inf if value is None else value for *key, value in data["in_flight"]},
                 {EngineKey(*key): frozenset(measures) for *key, measures in data["lost"]},
                 data["origin"],
+                # States that were written before anything was carried over have no such entry.
+                {EngineKey(*key): measures for *key, measures in data.get("carried", ())},
             )
         except (msgspec.DecodeError, KeyError, TypeError) as error:
             raise SnapshotError(f"not a snapshot: {' '.join(str(error).split())}") from error

@@ -57,6 +57,8 @@ class Ratio(msgspec.Struct, frozen=True):
         left_out: what is not in the denominator, in one clause.
         part: the numerator is by definition a part of the denominator, so that a numerator that was never counted
             beside a denominator that was is 0; elsewhere it is unknown.
+        together: both sides are counted in one go, so that over an interval the numerator gains no more than the
+            denominator; more cannot be believed.
     """
 
     id: str
@@ -68,3 +70,4 @@ class Ratio(msgspec.Struct, frozen=True):
     left_out: str
     unknown: tuple[str, ...] = ()
     part: bool = False
+    together: bool = False

@@ -27,6 +27,7 @@ RATIOS = (
         ("lookup_tokens",),
         "every token looked up in the local prefix cache, repeats of a lookup included where the version counts them",
         "requests that skip the cache (prompt log-probabilities, some pooling tasks)",
+        together=True,
     ),
     Ratio(
         "engine_external_hit",
@@ -36,6 +37,7 @@ RATIOS = (
         ("external_lookup_tokens",),
         "tokens asked of the external KV connector",
         "tokens found locally, from the release on that asks only for the rest",
+        together=True,
     ),
     Ratio(
         "engine_coverage",
