@@ -86,3 +86,6 @@ def test_each_record_of_a_line_has_its_own_reason(tmp_path):
         None,
     ]
     assert looking.look(b"text")[0][1] is None
+    payload = json.dumps({"response": {"body": packed(PAYLOAD)}}).encode()
+    ((item, why),) = looking.look(payload)
+    assert (item.kind, why) == ("lost", f"{BODY} is base64 of JSON, which decode: {BODY} unpacks")

@@ -108,7 +108,7 @@ class _Said:
                 print(f"{self._file}: {seen.place}: {_fate(seen.outcome)}")
             return
         self.wrong += 1
-        self.text = self.text or found.startswith("lost, got text")
+        self.text = self.text or (found.startswith("lost, ") and " text" in found)
         kind = _NUMBER.sub("", found)
         self._alike[kind] += 1
         if self._every_line or self._alike[kind] <= MOST_ALIKE:

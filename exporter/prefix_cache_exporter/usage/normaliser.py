@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ from .events import data_of, is_framing
 from .extract.fragment import extract
 from .extract.lines import records, written
 from .extract.tokens import numbers_only, usage_object
+from .lenient import behind, values_of, why_no_json
 from .paths import parse_path
 from .record import Fragment, Skipped
 
@@ -25,15 +24,11 @@ if TYPE_CHECKING:
 KEY_BYTES = 12
 """Of a hashed id: among a million ids, two share one with a chance of 1 to 10^17."""
 
-_LENIENT = json.JSONDecoder()
-_BETWEEN = re.compile(r"[\s,]*")
 _BLANK = (Skipped("ignored", "blank"),)
 _SERVER_SENT = (Skipped("ignored", "event_stream_framing"),)
 _IDS = frozenset({"session", "parent", "thread"})
 """What a line may say of later ones that is an id."""
 _TEXT = (Skipped("ignored", "text"),)
-_MOST_BRACES = 8
-"""So many braces may stand in a text before the JSON."""
 _TOO_DEEP = (Skipped("lost", "too_deep", "JSON nested too deeply"),)
 
 
@@ -104,13 +99,13 @@ class Normaliser:
             return _SERVER_SENT
         text = data_of(text)
         try:
-            found = _values(text)
+            found = values_of(text)
         except RecursionError:
             return _TOO_DEEP
         except ValueError as error:
             if self.usage_map.text == "lost" or text[0] in "{[":
-                return (Skipped("lost", "not_json", _why_no_json(text, error)),)
-            found = _behind_text(text) if self.usage_map.text == "prefix" else []
+                return (Skipped("lost", "not_json", why_no_json(text, error)),)
+            found = behind(text) if self.usage_map.text == "prefix" else []
             if not found:
                 return _TEXT
         return tuple(item for decoded in found for item in self.feed_decoded(decoded))
@@ -142,47 +137,6 @@ class Normaliser:
         """What stands for an id wherever it is kept."""
         text = "\0".join(part for part in parts if part is not None)
         return self._digest(text.encode("utf-8", "surrogatepass")).digest()
-
-
-def _values(text: str) -> list[Any]:
-    """The JSON values of a line: one, or several that something put behind one another without a line's end.
-
-    Raises:
-        ValueError: where anything else stands between or behind them.
-    """
-    found, place = [], 0
-    while place < len(text):
-        value, place = _LENIENT.raw_decode(text, place)
-        # Once more, so that no lone surrogate remains: no metric, state or terminal takes one.
-        found.append(json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "xmlcharrefreplace")))
-        place = _BETWEEN.match(text, place).end()  # type: ignore[union-attr]  # matches nothing, too
-    return found
-
-
-def _behind_text(text: str) -> list[Any]:
-    """The JSON object that ends a line of text; nothing where there is none."""
-    place = -1
-    for _ in range(_MOST_BRACES):
-        place = text.find("{", place + 1)
-        if place < 0:
-            break
-        try:
-            return _values(text[place:])
-        except (ValueError, RecursionError):
-            continue
-    return []
-
-
-def _why_no_json(text: str, error: ValueError) -> str:
-    """What is wrong with a line, in words that hold none of it."""
-    if text.startswith("{'"):
-        return "got a Python dict, expected one JSON object"
-    if text[0] in "{[":
-        place = f" at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else ""
-        return f"got broken JSON{place}, expected one JSON object"
-    if text.endswith("}") and "{" in text:
-        return "got text before the JSON, expected one JSON object"
-    return "got text, expected one JSON object"
 
 
 def digester(key: bytes = b"") -> Callable[[bytes], blake2b]:

@@ -43,7 +43,7 @@ def trouble(outcome: Outcome, usage_map: UsageMap, why: str | None = None) -> st
         why: why the map's paths find no input tokens in it, where that is known.
     """
     if isinstance(outcome, Skipped):
-        return f"lost, {outcome.detail or outcome.reason}" if outcome.kind == "lost" else None
+        return f"lost, {why or outcome.detail or outcome.reason}" if outcome.kind == "lost" else None
     if isinstance(outcome, Quarantined):
         return f"quarantined, {_anomaly(outcome.reason, usage_map)}"
     if isinstance(outcome, Duplicate):

@@ -40,7 +40,8 @@ class Looking(Normaliser):
 
     def _finished(self, record: Any) -> Fragment | Skipped:
         item = super()._finished(record)
-        self._why[id(item)] = why_nothing(record, self.usage_map) if isinstance(item, Fragment) else None
+        asked = isinstance(item, Fragment) or item.reason == "not_json"
+        self._why[id(item)] = why_nothing(record, self.usage_map) if asked else None
         return item
 
 

@@ -189,6 +189,26 @@ def test_of_a_log_with_other_lines_in_it_the_map_says_which(tmp_path):
     assert found == [text, other, one, text, (HIT, 1790000001.0, "success"), lost, text]
 
 
+def test_a_shipper_of_a_log_with_other_lines_in_it_wraps_them_alike(tmp_path):
+    """Text in the envelope is a line of text, unless something says that it was a request."""
+    text = "format: shop.llm\nusage_from: openai.chat\nat: $.message\n"
+    failed = f"{text}status: {{rules: [{{path: $.code, at_least: 400, is: failed}}]}}\n"
+    lines = [
+        '{"message": "INFO latency=5 booting"}',
+        f'{{"message": {TEXT}}}',
+        '{"message": "{\\"usage\\": {"}',
+        '{"message": "<html>", "code": 502}',
+        '{"message": ""}',
+    ]
+    lost, ignored, one = "lost: not_json", "ignored: text", (HIT, 1790000000.0, "success")
+    nothing = (None, None, None, None, None)
+    empty, refused = (nothing, None, "success"), (nothing, None, "failed")
+    assert taken(tmp_path, text, *lines[:3], lines[4]) == [lost, one, lost, empty]
+    assert taken(tmp_path, f"{failed}text: ignored\n", *lines) == [ignored, one, lost, refused, empty]
+    prefixed = [f'{{"message": {json.dumps("INFO usage " + BODY.replace("c1", "c2"))}}}']
+    assert taken(tmp_path, f"{failed}text: prefix\n", *lines[:2], *prefixed) == [ignored, one, one]
+
+
 STREAM = "format: shop.llm\nusage_from: openai.chat.stream\ntime: $.ts\n"
 
 

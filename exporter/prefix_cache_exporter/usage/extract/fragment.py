@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from prefix_cache_exporter.usage.conditions import first
-from prefix_cache_exporter.usage.events import is_framing
+from prefix_cache_exporter.usage.events import is_events, is_framing
 from prefix_cache_exporter.usage.record import Fragment, Part, Skipped
 from prefix_cache_exporter.usage.values import word
 
@@ -30,15 +32,15 @@ def extract(record: Any, usage_map: UsageMap, fields: Mapping[str, Path]) -> Fra
         if context.condition.holds(record, usage):
             found = {name: word(first(paths, record, usage)) for name, paths in context.sets.items()}
             return Fragment(context={name: value for name, value in found.items() if value})
-    what = next((what for condition, what in usage_map.foreign if condition.holds(record, usage)), None)
-    if what is not None:
-        return Skipped("lost", "other_format", f"got {what}, expected {usage_map.title or usage_map.format}")
-    reason = _ignored(record, usage, usage_map)
-    if reason is not None:
-        return Skipped("ignored", reason)
+    skipped = _skipped(record, usage, usage_map)
+    if skipped is not None:
+        return skipped
     fragment = Fragment()
     read_tokens(fragment, record, usage, usage_map)
     read_envelope(fragment, record, usage, usage_map)
+    skipped = None if fragment.seen or fragment.status is not None else _text_instead(record, usage_map)
+    if skipped is not None:
+        return skipped
     fragment.parts, problem = _parts(record, usage, usage_map)
     if problem is not None:
         fragment.bad = {**(fragment.bad or {}), "part": problem}
@@ -52,13 +54,36 @@ def extract(record: Any, usage_map: UsageMap, fields: Mapping[str, Path]) -> Fra
     return fragment
 
 
-def _ignored(record: dict[str, Any], usage: Any, usage_map: UsageMap) -> str | None:
-    """Why a record is none by its map's own rule; None where it is one."""
+def _text_instead(record: dict[str, Any], usage_map: UsageMap) -> Skipped | None:
+    """What became of a line whose envelope holds text, and of which nothing says that it was a request."""
+    held = None if usage_map.placed is None else usage_map.placed.get(record)
+    text = held.strip() if isinstance(held, str) else ""
+    if not text or is_events(text) or text.startswith("{'"):
+        return None
+    if text[0] in "{[":
+        try:
+            msgspec.json.decode(text)
+        except (ValueError, RecursionError):
+            return Skipped("lost", "not_json", f"got broken JSON at {usage_map.placed}, expected an object")
+        return None
+    if usage_map.text != "lost":
+        return Skipped("ignored", "text")
+    return Skipped("lost", "not_json", f"got text at {usage_map.placed}, expected an object or JSON of one")
+
+
+def _skipped(record: dict[str, Any], usage: Any, usage_map: UsageMap) -> Skipped | None:
+    """What became of a record that its map's own rules say is none; None where it is one."""
+    for condition, what in usage_map.foreign:
+        if condition.holds(record, usage):
+            return Skipped("lost", "other_format", f"got {what}, expected {usage_map.title or usage_map.format}")
     if usage is None and usage_map.placed is not None:
         held = usage_map.placed.get(record)
         if isinstance(held, str) and is_framing(held.strip()):
-            return "event_stream_framing"
-    return next((reason for condition, reason in usage_map.skip if condition.holds(record, usage)), None)
+            return Skipped("ignored", "event_stream_framing")
+    for condition, reason in usage_map.skip:
+        if condition.holds(record, usage):
+            return Skipped("ignored", reason)
+    return None
 
 
 def _parts(record: Any, usage: Any, usage_map: UsageMap) -> tuple[list[Part] | None, str | None]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from prefix_cache_exporter.usage.events import is_events
+from prefix_cache_exporter.usage.lenient import behind
 from prefix_cache_exporter.usage.paths import Path
 from prefix_cache_exporter.usage.reprs import from_repr
 from prefix_cache_exporter.usage.unpack import unpacked
@@ -31,9 +33,21 @@ def records(item: Any, usage_map: UsageMap) -> Iterator[Any]:
     if usage_map.within is not None:
         found = [_put_back(item, usage_map.within.steps, record) for record in found]
     for record in found or (item,):
+        if usage_map.text == "prefix" and usage_map.placed is not None:
+            record = _without_prefix(record, usage_map.placed)  # noqa: PLW2901  # the same, looked into
         for path in usage_map.attributes:
             _replace(record, path, _from_attributes)
         yield record
+
+
+def _without_prefix(record: Any, placed: Path) -> Any:
+    """A record whose envelope holds text before the JSON, without the text."""
+    held = placed.get(record)
+    text = held.strip() if isinstance(held, str) else ""
+    if not text or text[0] in "{[" or is_events(text):
+        return record
+    found = behind(text)
+    return _put_back(record, placed.steps, found[0]) if found else record
 
 
 def written(item: Any) -> str | None:
