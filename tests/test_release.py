@@ -82,6 +82,14 @@ prefix-cache-exporter/cold-window-seconds="900"
     )
 
 
+def test_an_annotation_may_hold_whatever_go_can_quote() -> None:
+    content = rb"""color="\x1b[1m \a \U000e0001 \ud800"
+prefix-cache-exporter/template="sup\tport \u200b\\x41 \U0001f600"
+prefix-cache-exporter/template-revision="r\x41"
+"""
+    assert parse_release_file(content, "annotations").in_force == Release("sup\tport \u200b\\x41 \U0001f600", "rA")
+
+
 TWO_IN_FORCE = b"""
 releases:
   - {template: a, template_revision: r, in_force: true}

@@ -8,9 +8,9 @@ content, never by inode or event (jimmidyson/configmap-reload#190).
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,9 @@ ENVIRONMENT_PREFIX = "PREFIX_CACHE_RELEASE_"
 """`PREFIX_CACHE_RELEASE_TEMPLATE=support` sets `template`, and so on for every key of the release schema."""
 _ANNOTATION_PREFIX = "prefix-cache-exporter/"
 _DOWNWARD = re.compile(r'^([A-Za-z0-9./_-]+)="((?:[^"\\]|\\.)*)"$')
+_ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)")
+_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\", '"': '"'}
+_SURROGATES = range(0xD800, 0xE000)  # no characters: nothing could write them out again
 _LARGEST = 1 << 20
 
 
@@ -157,17 +160,26 @@ def parse_release_file(content: bytes, file: str) -> Releases:
     text = content.decode("utf-8", errors="replace")
     pairs = [_DOWNWARD.match(line) for line in text.splitlines() if line.strip()]
     if pairs and all(pairs):
-        annotations = {pair[1]: json.loads(f'"{pair[2]}"') for pair in pairs if pair}
         ours = {
-            name.removeprefix(_ANNOTATION_PREFIX).replace("-", "_"): value
-            for name, value in annotations.items()
-            if name.startswith(_ANNOTATION_PREFIX)
+            pair[1].removeprefix(_ANNOTATION_PREFIX).replace("-", "_"): _unquoted(pair[2])
+            for pair in pairs
+            if pair and pair[1].startswith(_ANNOTATION_PREFIX)
         }
         return from_mapping(_typed(ours), file)
     data = parse_yaml(content, file)
     if not isinstance(data, dict):
         raise DocumentError(file, "document", "nothing" if data is None else type(data).__name__, "a mapping")
     return from_mapping(data, file)
+
+
+def _unquoted(text: str) -> str:
+    """Text as Go's `%q` writes it, which the Downward API uses (k8s.io/kubernetes/pkg/fieldpath FormatMap)."""
+    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1]) or _character(found[1]), text)
+
+
+def _character(escape: str) -> str:
+    number = int(escape[1:], 16) if len(escape) > 1 else 0
+    return chr(number) if 0 < number <= sys.maxunicode and number not in _SURROGATES else escape
 
 
 def read_release_file(path: Path) -> Releases:
