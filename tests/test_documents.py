@@ -129,6 +129,13 @@ def test_what_is_not_plain_yaml_is_refused(text: str | bytes, message: str) -> N
     assert str(caught.value).startswith(message)
 
 
+def test_a_mapping_may_stand_on_another_one() -> None:
+    text = "all: &all {a: 1, b: 2}\none: {<<: *all, b: 3}"
+    assert parse_yaml(text, "f") == {"all": {"a": 1, "b": 2}, "one": {"a": 1, "b": 3}}
+    with pytest.raises(DocumentError, match=r"f: line 2, column 23: got the key b twice"):
+        parse_yaml(f"{text[:-1]}, b: 4}}", "f")
+
+
 def test_dates_stay_as_they_are_written() -> None:
     assert parse_yaml("from: 2026-11-29", "f") == {"from": "2026-11-29"}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prefix_cache_exporter.documents import DocumentError, data_root, parse_yaml
+from prefix_cache_exporter.mistakes import refuse
 
 from .fold import brought_later, dialects_of, merge, unfinished
 from .records import MEASURES, DialectMap, NameStyle, VersionMap
@@ -115,7 +116,7 @@ def check_map(data: Any, file: str) -> None:
     """Holds one map file against the schema and the catalogue.
 
     Raises:
-        DocumentError: for the first mistake.
+        DocumentError: for all mistakes.
     """
     # Imported late: the shipped maps need no schema at run time, and a sidecar that has none of its own starts faster.
     from prefix_cache_exporter.documents import read_schema, validate  # noqa: PLC0415
@@ -123,11 +124,13 @@ def check_map(data: Any, file: str) -> None:
     validate(data, read_schema("vllm"), file)
     if Path(file).stem != data["version"]:
         raise DocumentError(file, "version", data["version"], f"the file's name, {Path(file).stem}")
-    for dialect, changes in data.get("dialects", {}).items():
-        for measure in (changes or {}).get("measures", {}):
-            if measure not in MEASURES:
-                where = f"dialects.{dialect}.measures"
-                raise DocumentError(file, where, f"the unknown measure {measure}", f"one of {', '.join(MEASURES)}")
+    expected = f"one of {', '.join(MEASURES)}"
+    refuse(
+        DocumentError(file, f"dialects.{dialect}.measures", f"the unknown measure {measure}", expected)
+        for dialect, changes in data.get("dialects", {}).items()
+        for measure in (changes or {}).get("measures", {})
+        if measure not in MEASURES
+    )
 
 
 def families_of(dialect: DialectMap, style: NameStyle, native: NameStyle) -> frozenset[str]:
