@@ -70,3 +70,22 @@ def test_no_byte_of_an_unreadable_archive_passes_for_a_line(tmp_path, content, r
     assert logs.lost_files == {reason: 1}
     logs.write(record(2), "a")
     assert ids(logs.poll()) == ["L2"]
+
+
+@pytest.mark.parametrize("pattern", ["app.log", "app.log*"])
+def test_a_log_is_being_packed_while_nobody_has_it_open(tmp_path, pattern):
+    logs = Logs(tmp_path, pattern)
+    random.seed(1)
+    logs.write("".join(record(n, random.getrandbits(900)) for n in range(200)))
+    logs.poll()
+    logs.follower.close()
+    logs.append(record(200))
+    whole = gzip.compress(logs.path().read_bytes())
+    logs.path().unlink()
+    logs.write(whole[: len(whole) // 2], "app.log.1.gz")
+    logs.start()
+    logs.poll()
+    logs.append(whole[len(whole) // 2 :], "app.log.1.gz")
+    logs.poll()
+    assert ids(logs.lines) == [f"L{n}" for n in range(201)]
+    assert not logs.lost_files

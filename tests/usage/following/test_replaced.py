@@ -70,3 +70,27 @@ class TestMoved:
                 logs.kill()
             logs.poll()
         self.check(logs, ["L1", "L2", "L3", "L4"])
+
+
+def test_the_same_and_more_while_much_of_the_old_is_unread(tmp_path):
+    logs = Logs(tmp_path)
+    text = record(0)
+    logs.write(text)
+    logs.poll()
+    text += "".join(record(number) for number in range(1, 4000))
+    logs.write(text)
+    replace(logs, text + record(4000))
+    logs.poll()
+    logs.poll()
+    assert ids(logs.lines) == [f"L{number}" for number in range(4001)]
+
+
+def test_a_file_that_is_truncated_between_two_looks(tmp_path):
+    logs = Logs(tmp_path)
+    logs.write(record(1) + record(2))
+    logs.poll()
+    logs.append(record(3))
+    logs.copytruncate()
+    logs.append(record(4))
+    assert sorted(ids(logs.poll(0.1))) == ["L3", "L4"]
+    assert not logs.lost_files
