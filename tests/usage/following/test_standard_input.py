@@ -44,3 +44,12 @@ def test_another_archive_is_given_up_once_and_none_of_it_is_a_line(piped):
     os.close(writer)
     assert logs.lost_files == {"unsupported_compression": 1}
     assert not logs.lost
+
+
+def test_an_archive_that_ends_too_early_is_lost_but_for_what_came(piped):
+    logs, writer = piped
+    os.write(writer, gzip.compress(record(1).encode())[:-4])
+    os.close(writer)
+    assert ids(logs.poll()) == ["L1"]
+    assert logs.poll() == []
+    assert logs.lost_files == {"incomplete": 1}

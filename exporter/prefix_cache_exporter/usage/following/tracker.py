@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from prefix_cache_exporter.usage import files
+from prefix_cache_exporter.usage.contents import Gzip, Pipe
 from prefix_cache_exporter.usage.log import Log
 from prefix_cache_exporter.usage.positions import REFUSED
 
@@ -94,8 +95,11 @@ class Tracker:
 
     def finish(self, key: int, one: Followed) -> Piece:
         """Takes the end of a log to which nothing will be added."""
-        stamp = one.log.content.stamp()
+        content = one.log.content
+        stamp = content.stamp()
         piece = one.log.finish()
+        if isinstance(content, Gzip | Pipe) and content.truncated:
+            self._notes.lose("incomplete")
         position = replace(one.log.position, finished=True, stamp=stamp)
         self.close(key)
         self.aside.release(key)
