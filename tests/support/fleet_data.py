@@ -1,7 +1,9 @@
 """A small fleet's history as OpenMetrics text: busy with one release in the middle, then idle, then gone.
 
 Made from the catalogue, so that every family of the exporter's page is there; numbers are plausible, not recorded. One
-shape of traffic runs through all counters, so that shares between them are what the constants below say.
+shape of traffic runs through all counters, so that shares between them are what the constants below say. What the
+engine's page is said to be agrees with itself: a verified release with the caveats, the excluded tokens and the measure
+withheld that preemptions bring there, and the hash algorithm of its time.
 """
 
 from __future__ import annotations
@@ -52,15 +54,15 @@ _LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "cache_state": ("hit", "miss"),
     "sleep_state": ("awake",),
     "state": ("verified", "unverified", "mismatch", "unknown"),
-    "caveat": ("preemption_recount", "whole_blocks_only"),
-    "measure": ("external_lookup_tokens",),
+    "caveat": ("preemption_recount", "lookups_exceed_prompt_tokens"),
+    "measure": ("cached_prompt_tokens",),
     "direction": ("past",),
     "label": ("namespace",),
     "family": ("prefix_cache_usage_requests",),
     "worker": ("web",),
     "engine": ("0",),
-    "engine_version": ("0.26.0",),
-    "metric_map": ("vllm/0.26.0",),
+    "engine_version": ("0.10.0",),
+    "metric_map": ("vllm/0.10.0",),
     "prefix_caching": ("on",),
     "hash_algorithm": ("builtin",),
     "version": ("0.1.0",),
@@ -72,10 +74,10 @@ _LABELS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _REASONS: Final[Mapping[str, tuple[str, ...]]] = {
     "finished_requests": ("stop", "length"),
-    "excluded_prompt_tokens": ("preemptions",),
-    "withheld": ("missing",),
+    "excluded_prompt_tokens": ("preemption_recount",),
+    "withheld": ("preemption_recount",),
     "poll_errors": ("timeout",),
-    "map_mismatches": ("forbidden_family",),
+    "map_mismatches": ("unexpected",),
     "unpriced_requests": ("no_price",),
     "quarantined_records": ("read_exceeds_total",),
     "lost_lines": ("not_json",),
