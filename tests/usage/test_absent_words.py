@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prefix_cache_exporter.usage.blocks import Blocks
 from prefix_cache_exporter.usage.intake import Intake
+from prefix_cache_exporter.usage.lane.blocks import Blocks
 from prefix_cache_exporter.usage.maps.book import get_map
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from prefix_cache_exporter.usage.lane.sums import EVERYTHING, Sums
 from prefix_cache_exporter.usage.prices.money import record_of, summable
 from prefix_cache_exporter.usage.record import UsageRecord
-from prefix_cache_exporter.usage.sums import EVERYTHING, Sums
 
 from .summary import summarise
 from .tally import Group, Tally
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from prefix_cache_exporter.usage.eligible import Eligibility
     from prefix_cache_exporter.usage.intake import Row
+    from prefix_cache_exporter.usage.lane.sums import Bounds
     from prefix_cache_exporter.usage.prices.book import PriceBook
-    from prefix_cache_exporter.usage.sums import Bounds
 
     from .reading import Reading
     from .reconcile import Logged

@@ -10,8 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.usage.arrays import is_values
-from prefix_cache_exporter.usage.blocks import lines_of
 from prefix_cache_exporter.usage.contents import Gzip, Pipe, Plain, UnreadableError, open_content
+from prefix_cache_exporter.usage.lane.blocks import lines_of
 from prefix_cache_exporter.usage.log import Log, ReplacedError
 from prefix_cache_exporter.usage.positions import LINES, Position, moved
 from prefix_cache_exporter.usage.record import Duplicate, Quarantined, Skipped, UsageRecord
@@ -19,13 +19,13 @@ from prefix_cache_exporter.usage.record import Duplicate, Quarantined, Skipped, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from prefix_cache_exporter.usage.blocks import Blocks
     from prefix_cache_exporter.usage.contents import Content
     from prefix_cache_exporter.usage.intake import Group as Gathered
     from prefix_cache_exporter.usage.intake import Intake
+    from prefix_cache_exporter.usage.lane.blocks import Blocks
+    from prefix_cache_exporter.usage.lane.sums import Sums
     from prefix_cache_exporter.usage.pieces import Piece
     from prefix_cache_exporter.usage.record import Outcome
-    from prefix_cache_exporter.usage.sums import Sums
 
 STANDARD_INPUT = "-"
 BLOCK = 1 << 17

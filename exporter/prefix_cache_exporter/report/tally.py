@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from prefix_cache_exporter.usage.eligible import Eligibility
     from prefix_cache_exporter.usage.intake import Row
+    from prefix_cache_exporter.usage.lane.sums import Sums
     from prefix_cache_exporter.usage.prices.book import PriceBook
     from prefix_cache_exporter.usage.prices.cost import Cost
     from prefix_cache_exporter.usage.record import UsageRecord
-    from prefix_cache_exporter.usage.sums import Sums
 
 Release = tuple[str | None, str | None]
 """Template and revision of records that name none."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .count import FUTURE_SECONDS, OLDEST_SECONDS
+from .lane.sums import EVERYTHING
 from .prices.money import cost_rows, cost_sums, record_of, summable
-from .sums import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from .count import Counting
     from .intake import Group, Row
+    from .lane.sums import Bounds, Sums
     from .record import UsageRecord
-    from .sums import Bounds, Sums
     from .tally import Labels, Tally
 
 _MINUTE = 60.0

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from prefix_cache_exporter.recorder import Recorder
 
-    from .blocks import Blocks
     from .count import Counting
     from .follow import Follower
     from .following.batches import Batch
     from .intake import Intake
+    from .lane.blocks import Blocks
+    from .lane.remember import Durable
     from .quarantine import QuarantineFile
-    from .remember import Durable
     from .sketch import Window
 
 POLL_SECONDS = 0.5

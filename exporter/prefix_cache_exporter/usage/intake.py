@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from .lane.typed import lane_for
 from .merge.merger import Merger, outcomes
 from .normaliser import Normaliser, digester
 from .paths import parse_path
 from .record import Duplicate
-from .typed import lane_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .blocks import Blocks
 from .intake import Intake
+from .lane.blocks import Blocks
 from .namespaces import Protector
 from .paths import parse_path
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.config.model import UsageSource
 
     from .intake import Row
+    from .lane.recent import Memory
+    from .lane.sums import Bounds
     from .maps.model import UsageMap
-    from .recent import Memory
     from .record import UsageRecord
-    from .sums import Bounds
 
 
 class Readers(NamedTuple):

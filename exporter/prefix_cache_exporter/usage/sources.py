@@ -11,9 +11,9 @@ from .count_many import label_sums
 from .eligible import Eligibility
 from .follow import Follower
 from .ingest import LOG, MERGE, Ingest, cursor_kind
+from .lane.remember import Durable
 from .quarantine import QuarantineFile
 from .readers import build_readers
-from .remember import Durable
 from .sketch import Window
 
 if TYPE_CHECKING:

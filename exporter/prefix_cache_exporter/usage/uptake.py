@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from prefix_cache_exporter.recorder import Recorder
 
-    from .blocks import Blocks
     from .count import Counting
     from .following.batches import Batch
     from .intake import Group, Intake
+    from .lane.blocks import Blocks
+    from .lane.remember import Durable
+    from .lane.sums import Sums
     from .quarantine import QuarantineFile
     from .record import Outcome
-    from .remember import Durable
-    from .sums import Sums
     from .tally import Tally
 
 _log = logging.getLogger(__name__)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from prefix_cache_exporter.report.tally import Group, Tally
 from prefix_cache_exporter.usage.eligible import Eligibility
+from prefix_cache_exporter.usage.lane.sums import Sums
 from prefix_cache_exporter.usage.prices.book import PriceBook
 from prefix_cache_exporter.usage.prices.cost import Cost, Unpriced
 from prefix_cache_exporter.usage.prices.money import Money, cost_rows, cost_sums, record_of, summable
 from prefix_cache_exporter.usage.reuse import Rule
-from prefix_cache_exporter.usage.sums import Sums
 from support.records import record
 
 COUNTS = st.integers(0, 400_000)

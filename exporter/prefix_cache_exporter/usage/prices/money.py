@@ -6,8 +6,8 @@ from bisect import bisect_left, bisect_right
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
+from prefix_cache_exporter.usage.lane.sums import EVERYTHING, Bounds
 from prefix_cache_exporter.usage.record import UsageRecord
-from prefix_cache_exporter.usage.sums import EVERYTHING, Bounds
 
 from .cost import Cost, Unpriced, priced
 from .models import Schedule
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from prefix_cache_exporter.usage.intake import Row
-    from prefix_cache_exporter.usage.sums import Sums
+    from prefix_cache_exporter.usage.lane.sums import Sums
 
     from .book import PriceBook
 

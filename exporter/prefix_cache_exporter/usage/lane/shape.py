@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from . import values
-from .conditions import Every, Some, Test
+from prefix_cache_exporter.usage import values
+from prefix_cache_exporter.usage.conditions import Every, Some, Test
+from prefix_cache_exporter.usage.rules.additive import EXCLUSIVE
+
 from .narrow import keys_for, run_for
-from .rules.additive import EXCLUSIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from .conditions import Condition
-    from .maps.model import UsageMap
+    from prefix_cache_exporter.usage.conditions import Condition
+    from prefix_cache_exporter.usage.maps.model import UsageMap
+    from prefix_cache_exporter.usage.paths import Path
+
     from .narrow import KeysOf, Run
-    from .paths import Path
 
 _COUNT = Annotated[int, msgspec.Meta(ge=0, le=values.MOST_TOKENS)]
 _ID = Annotated[str, msgspec.Meta(min_length=1, max_length=values.LONGEST_WORD)]

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from . import values
-from .conditions import Every, Some, Test
+from prefix_cache_exporter.usage import values
+from prefix_cache_exporter.usage.conditions import Every, Some, Test
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .conditions import Condition
-    from .paths import Path
+    from prefix_cache_exporter.usage.conditions import Condition
+    from prefix_cache_exporter.usage.paths import Path
 
 _COUNT = Annotated[int, msgspec.Meta(ge=0, le=values.MOST_TOKENS)]
 _TYPES: Mapping[str, Any] = {

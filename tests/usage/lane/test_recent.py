@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from prefix_cache_exporter.usage.recent import Recent
+from prefix_cache_exporter.usage.lane.recent import Recent
 
 
 def test_recent_remembers_at_least_its_bound():

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from . import values
-from .record import NOTHING, UsageRecord
+from prefix_cache_exporter.usage import values
+from prefix_cache_exporter.usage.record import NOTHING, UsageRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .intake import Row
+    from prefix_cache_exporter.usage.intake import Row
+
     from .typed import Lane
 
     Words = tuple[Any, ...]

@@ -5,8 +5,8 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prefix_cache_exporter.usage import remember
-from prefix_cache_exporter.usage.remember import Durable
+from prefix_cache_exporter.usage.lane import remember
+from prefix_cache_exporter.usage.lane.remember import Durable
 
 
 def stored(memory: Durable, parts: dict[str, bytes] | None = None) -> dict[str, bytes]:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import values
-from .record import NOTHING
-from .rules.additive import EXCLUSIVE
-from .rules.ttl import by_ttl
+from prefix_cache_exporter.usage import values
+from prefix_cache_exporter.usage.record import NOTHING
+from prefix_cache_exporter.usage.rules.additive import EXCLUSIVE
+from prefix_cache_exporter.usage.rules.ttl import by_ttl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from .intake import Row
-    from .maps.model import UsageMap
+    from prefix_cache_exporter.usage.intake import Row
+    from prefix_cache_exporter.usage.maps.model import UsageMap
+
     from .sums import Sums, Times
 
     Opened = Callable[[tuple[Any, ...], Any, Row], Sums | None]

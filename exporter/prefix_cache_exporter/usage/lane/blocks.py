@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from .intake import Group
+from prefix_cache_exporter.usage.intake import Group
+
 from .recent import Recent
 from .samples import REMEMBERED, Samples
 from .shape import full, keys_of, leaves, plan_for, roles_of, value_of, words_of
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from collections.abc import Set as AbstractSet
 
-    from .intake import Row
-    from .maps.model import UsageMap
-    from .paths import Path
+    from prefix_cache_exporter.usage.intake import Row
+    from prefix_cache_exporter.usage.maps.model import UsageMap
+    from prefix_cache_exporter.usage.paths import Path
+    from prefix_cache_exporter.usage.record import UsageRecord
+
     from .recent import Memory
-    from .record import UsageRecord
     from .shape import Plan
     from .sums import Bounds
     from .typed import Lane

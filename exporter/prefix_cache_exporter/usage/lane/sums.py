@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from .intake import Row
-    from .record import UsageRecord
+    from prefix_cache_exporter.usage.intake import Row
+    from prefix_cache_exporter.usage.record import UsageRecord
 
 
 class Bounds(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .normaliser import KEY_BYTES, digester
+from prefix_cache_exporter.usage.normaliser import KEY_BYTES, digester
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

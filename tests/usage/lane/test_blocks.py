@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 from prefix_cache_exporter.release import Release
 from prefix_cache_exporter.report.reading import Reading
-from prefix_cache_exporter.usage import blocks as blocks_module
-from prefix_cache_exporter.usage.blocks import Blocks
 from prefix_cache_exporter.usage.count import Counting
 from prefix_cache_exporter.usage.count_many import count_group, count_sums, label_sums, on_time
 from prefix_cache_exporter.usage.eligible import Eligibility
 from prefix_cache_exporter.usage.intake import Intake
+from prefix_cache_exporter.usage.lane import blocks as blocks_module
+from prefix_cache_exporter.usage.lane.blocks import Blocks
+from prefix_cache_exporter.usage.lane.sums import EVERYTHING, Bounds
 from prefix_cache_exporter.usage.maps.book import get_map
 from prefix_cache_exporter.usage.namespaces import Protector
 from prefix_cache_exporter.usage.paths import parse_path
 from prefix_cache_exporter.usage.prices.book import PriceBook
 from prefix_cache_exporter.usage.prices.money import record_of
 from prefix_cache_exporter.usage.record import Duplicate, UsageRecord
-from prefix_cache_exporter.usage.sums import EVERYTHING, Bounds
 from prefix_cache_exporter.usage.tally import Tally, TokenSums
 
 FIELDS = {"template": "$.metadata.template", "task": "$.task"}

@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from . import values
-from .conditions import Some
-from .extract.envelope import provider_name
-from .lane_source import UnsuitableError, Writer
-from .record import NOTHING, UsageRecord
-from .rules.additive import BY_TOTAL, EXCLUSIVE
-from .rules.ttl import by_ttl
+from prefix_cache_exporter.usage import values
+from prefix_cache_exporter.usage.conditions import Some
+from prefix_cache_exporter.usage.extract.envelope import provider_name
+from prefix_cache_exporter.usage.record import NOTHING, UsageRecord
+from prefix_cache_exporter.usage.rules.additive import BY_TOTAL, EXCLUSIVE
+from prefix_cache_exporter.usage.rules.ttl import by_ttl
+
+from .source import UnsuitableError, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .maps.model import Span, UsageMap
-    from .paths import Path
+    from prefix_cache_exporter.usage.maps.model import Span, UsageMap
+    from prefix_cache_exporter.usage.paths import Path
 
 
 class Lane(msgspec.Struct, frozen=True):
