@@ -73,7 +73,8 @@ def test_a_word_that_some_lines_lack_changes_nothing_for_the_others(format_, lin
     usage_map = get_map(format_)
     general = Intake(usage_map)
     said = Counter(kind(one) for text in lines for one in general.slowly(text, 0.0))
-    blocks, intake, found = Blocks(usage_map), Intake(usage_map), Counter()
+    intake, found = Intake(usage_map), Counter()
+    blocks = Blocks(usage_map, intake.lane)
     for at in range(0, 300, 100):
         taken = blocks.take(b"\n".join(lines[at : at + 100]) + b"\n")
         groups, others = intake.gather(taken.odd, 0.0)

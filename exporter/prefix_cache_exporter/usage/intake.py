@@ -41,7 +41,11 @@ class Group(NamedTuple):
 
 
 class Intake:
-    """Normaliser and merger of one source, as one; not thread-safe. Arguments as theirs."""
+    """Normaliser and merger of one source, as one; not thread-safe. Arguments as theirs.
+
+    Attributes:
+        lane: reads plain lines; None where the format has none.
+    """
 
     def __init__(
         self,
@@ -75,7 +79,7 @@ class Intake:
             open_records=open_records,
         )
         self._with_status = usage_map.identity_has_status
-        self._lane = lane_for(
+        self.lane = lane_for(
             usage_map,
             override=input_includes_cache,
             fields={name: parse_path(path) for name, path in (fields or {}).items()},
@@ -83,13 +87,13 @@ class Intake:
             models=models or {},
             protect=protect,
         )
-        self._decoder = msgspec.json.Decoder(self._lane.struct) if self._lane is not None else None
+        self._decoder = msgspec.json.Decoder(self.lane.struct) if self.lane is not None else None
         self._digest = digester(hash_key)
 
     @property
     def fast(self) -> bool:
         """Whether the format has plain lines."""
-        return self._lane is not None
+        return self.lane is not None
 
     def take(self, lines: Sequence[bytes], now: float, scope: str = "") -> list[Outcome]:
         """What lines came to, in order; records of streams often settle later. Never raises.
@@ -99,9 +103,9 @@ class Intake:
             now: seconds, of any clock that goes on over restarts.
             scope: the file, opaque: lines without id follow one another in it.
         """
-        if self._decoder is None or self._lane is None:
+        if self._decoder is None or self.lane is None:
             return [outcome for line in lines for outcome in self.slowly(line, now, scope)]
-        decode, lane, remember, digest = self._decoder.decode, self._lane.record, self.merger.seen.add, self._digest
+        decode, lane, remember, digest = self._decoder.decode, self.lane.record, self.merger.seen.add, self._digest
         found: list[Outcome] = []
         for line in lines:
             try:
@@ -126,7 +130,7 @@ class Intake:
         Returns:
             groups of plain records, and what became of the other lines, in order.
         """
-        if self._decoder is None or self._lane is None:
+        if self._decoder is None or self.lane is None:
             return [], self.take(lines, now, scope)
         groups: list[Group] = []
         found: list[Outcome] = []
@@ -141,7 +145,7 @@ class Intake:
         def odd(number: int) -> None:
             found.extend(self.slowly(lines[number], now, scope))
 
-        repeats = self._lane.gather(
+        repeats = self.lane.gather(
             self._decoded(lines), odd, opened, self._digest, seen.keys, seen.keys.add, new.append
         )
         seen.added(new)

@@ -62,10 +62,8 @@ def build_readers(
     )
     blocks = Blocks(
         usage_map,
-        input_includes_cache=source.input_includes_cache,
+        intake.lane,
         fields={name: parse_path(path) for name, path in source.fields.items()},
-        provider=source.provider,
-        models=source.models,
         protect=protect,
         dedupe_records=source.dedupe_records,
         memory=memory,

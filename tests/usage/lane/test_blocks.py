@@ -33,12 +33,9 @@ FIELDS = {"template": "$.metadata.template", "task": "$.task"}
 def readers(format_, *, label=None, **options):
     options = {"protect": Protector(), **options}
     fields = {name: parse_path(path) for name, path in FIELDS.items()}
-    blocks = Blocks(get_map(format_), fields=fields, label=label, **options)
-    return (
-        blocks,
-        Intake(get_map(format_), fields=FIELDS, **options),
-        Intake(get_map(format_), fields=FIELDS, **options),
-    )
+    intake, alone = (Intake(get_map(format_), fields=FIELDS, **options) for _ in range(2))
+    blocks = Blocks(get_map(format_), intake.lane, fields=fields, label=label, protect=options["protect"])
+    return blocks, intake, alone
 
 
 def told(record):

@@ -21,7 +21,6 @@ from .recent import Recent
 from .samples import REMEMBERED, Samples
 from .shape import full, keys_of, leaves, plan_for, roles_of, value_of, words_of
 from .sums import NOTHING_AT_ALL, Sums, Times
-from .typed import lane_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,7 +66,12 @@ class Taken(NamedTuple):
 class Blocks:
     """Takes blocks of lines of one source in.
 
-    Args are those of `Intake`, and:
+    Args:
+        usage_map: the map of its format.
+        lane: the fast lane of the format, None where it has none.
+        fields: asked-for fields and where they stand.
+        protect: which of these may be kept, and as what; as the lane has it.
+        dedupe_records: how many ids to remember at least.
         memory: remembers ids instead of one of its own.
         label: what to keep beside the sums of records like one, and which to sum, given its row and the times to live
             for which they may write; None where it needs all their rows. Without it, there are rows of all.
@@ -82,11 +86,9 @@ class Blocks:
     def __init__(
         self,
         usage_map: UsageMap,
+        lane: Lane | None,
         *,
-        input_includes_cache: bool | None = None,
         fields: Mapping[str, Path] | None = None,
-        provider: str | None = None,
-        models: Mapping[str, str] | None = None,
         protect: Callable[[dict[str, str]], dict[str, str]] | None = None,
         dedupe_records: int = 100_000,
         memory: Memory | None = None,
@@ -94,18 +96,9 @@ class Blocks:
     ) -> None:
         self.recent: Memory = Recent(dedupe_records) if memory is None else memory
         self._map = usage_map
-        self._lane: Lane | None = None
         self._roles: Mapping[tuple[Any, ...], str] = roles_of(usage_map)
         asked = {full(path, usage_map) for path in (*words_of(usage_map), *(fields or {}).values())}
-        if not usage_map.identity_has_status and asked.isdisjoint(self._roles):
-            self._lane = lane_for(
-                usage_map,
-                override=input_includes_cache,
-                fields=fields or {},
-                provider=provider,
-                models=models or {},
-                protect=protect,
-            )
+        self._lane = lane if not usage_map.identity_has_status and asked.isdisjoint(self._roles) else None
         self.able = self._lane is not None
         self._plan: Plan | None = None
         self._failures = 0
