@@ -78,6 +78,7 @@ _REASONS: Final[Mapping[str, tuple[str, ...]]] = {
     "withheld": ("preemption_recount",),
     "poll_errors": ("timeout",),
     "map_mismatches": ("unexpected",),
+    "anomalies": ("not_finite",),
     "unpriced_requests": ("no_price",),
     "quarantined_records": ("read_exceeds_total",),
     "lost_lines": ("not_json",),

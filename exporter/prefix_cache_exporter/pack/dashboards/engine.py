@@ -77,7 +77,7 @@ def _trust(reader: Reader) -> tuple[Cell, ...]:
     missing = (
         Column("Source", label="source", width=140),
         Column("Measure", label="measure"),
-        Column("Why", label="reason", width=140),
+        Column("Why", label="reason", width=230),
         Column("Pods", f"count by (source, measure, reason) ({reader.raw(withheld)})", width=70),
     )
     judgement = ((None, BAD), (0.5, WARN), (0.9, GOOD))
