@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.engine_source import Bench, recorded
 from support.engine_target import Target, counted, lookups
 from support.vllm_pages import registered
 
@@ -232,6 +233,17 @@ def test_a_bucket_that_appears_in_a_histogram_has_nothing_to_count_from():
     delta = page(target, ("0.5", 4), ("1.0", 6), ("+Inf", 8))
     parts = {i.part: i.amount for i in delta.ledger() if i.measure == "time_to_first_token_seconds"}
     assert parts == {"0.5": 0, "1.0": 1, "+Inf": 1, "sum": 0}
+
+
+def test_a_real_page_whose_model_is_renamed():
+    """A recorded vLLM 0.32.0: 948 prompt tokens under one name, 1,427 under the next, of one process."""
+    steps, bench = recorded("0.32.0"), Bench()
+    bench.poll(steps["01_cold"])
+    bench.poll(steps["02_same"])
+    assert bench.total("prompt_tokens") == 474
+    bench.poll(steps["03_same_prefix_new_user"].replace(b'model_name="tiny"', b'model_name="team/tiny"'))
+    assert bench.total("prompt_tokens", model="tiny") == 474
+    assert bench.total("prompt_tokens", model="team/tiny") == 479
 
 
 NAMES = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1000)), min_size=2, max_size=8)

@@ -152,6 +152,13 @@ def test_the_pod_ends(replay, tmp_path):
         wait_until(lambda: exporter.total(requests_total) == 3)
 
 
+def test_a_process_that_ends_before_it_listens_says_why(tmp_path):
+    """Tests of a running exporter fail with its own words, and not over a port that is not there."""
+    file = config(tmp_path, "engines: [{name: vllm}]")
+    with pytest.raises(AssertionError, match=r"ended with 1 before it listened:\n.*got no url"), Exporter(file):
+        pass
+
+
 def test_an_engine_that_hangs_does_not_keep_it_from_ending(silent):
     with Exporter(f"--vllm={silent}", "--shutdown.grace-seconds=1") as exporter:
         began = time.monotonic()
