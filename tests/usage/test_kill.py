@@ -87,10 +87,14 @@ class Writer:
         self.half = data[cut:]
         self.file.write(data[:cut])
 
-    def rotate(self) -> None:
-        """Rotates in one of several ways. A copy is made of whole lines only, as a writer that appends leaves them."""
+    def finish_line(self) -> None:
+        """Writes the rest of a record."""
         self.file.write(self.half)
         self.half = b""
+
+    def rotate(self) -> None:
+        """Rotates in one of several ways. A copy is made of whole lines only, as a writer that appends leaves them."""
+        self.finish_line()
         self.rotations += 1
         name = self.path.with_name(f"app.log.{self.rotations}")
         kind = self.rng.choice(("rename", "rename", "copytruncate", "pack"))
@@ -206,8 +210,10 @@ def begin_revision(revision: str, writer: Writer, sidecar: Sidecar, prometheus: 
     writer.revision, known = revision, writer.revision
     if revision != known or not writer.written:
         writer.write(1)
+        writer.finish_line()  # half a record makes no series to wait for
         selector = f'prefix_cache_usage_requests_total{{template_revision="{revision}"}}'
         sidecar.wait(lambda _: prometheus.query(selector) != [])
+        assert prometheus.query(selector) != [], f"nothing of {revision} was scraped"
 
 
 @pytest.mark.kill
