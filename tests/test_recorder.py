@@ -135,6 +135,43 @@ def test_the_hold_goes_on_after_a_restart(clock: Clock, tmp_path: Path) -> None:
     assert shown(second) == [900]
 
 
+def test_a_clock_that_is_set_back_takes_back_nothing_that_was_shown(clock: Clock, tmp_path: Path) -> None:
+    first = recorder(clock, tmp_path / "state.db")
+    first.apply(one(PROMPT, R1, 5))
+    first.commit()
+    clock.advance(100)
+    assert shown(first) == [5]
+    clock.advance(-900)
+    assert shown(first) == [5]
+    first.close()
+    assert shown(recorder(clock, tmp_path / "state.db")) == [5]
+
+
+def test_a_clock_that_is_set_back_during_a_hold_begins_it_anew(clock: Clock) -> None:
+    rec = recorder(clock)
+    rec.apply(one(PROMPT, R1, 5))
+    rec.commit()
+    assert shown(rec) == [0]
+    clock.advance(-900)
+    assert shown(rec) == [0]
+    clock.advance(29)
+    assert shown(rec) == [0]
+    clock.advance(1)
+    assert shown(rec) == [5]
+
+
+def test_a_scrape_before_the_clock_was_set_back_has_seen_no_later_series(clock: Clock) -> None:
+    rec = recorder(clock)
+    shown(rec)
+    clock.advance(-900)
+    rec.apply(one(PROMPT, R1, 5))
+    rec.commit()
+    clock.advance(40)
+    assert shown(rec) == [0]  # nobody saw the zero before
+    clock.advance(30)
+    assert shown(rec) == [5]
+
+
 def test_b52_a_revision_that_returns_resumes_its_total_and_shows_it_first(clock: Clock) -> None:
     rec = recorder(clock, hold_seconds=30, expire_seconds=3600)
     rec.apply(one(PROMPT, R1, 100))

@@ -41,7 +41,7 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class Series:
-    """One series' value, and what is shown until the hold ends."""
+    """One series' value, and what is shown until the hold ends; 0 where it has."""
 
     parts: Parts
     base: Parts

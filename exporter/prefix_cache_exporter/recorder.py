@@ -181,6 +181,8 @@ class Recorder:
         """Every series as the page shows it now, in the catalogue's order and sorted within a family."""
         with self._lock:
             now, ledger = self._clock(), self._ledger
+            if self._last_scrape > now:  # the clock was set back: a scrape before that tells nothing any more
+                self._last_scrape = 0.0
             rows = [
                 (key, self._visible(key, parts, now))
                 for key, parts in self._shown.items()
@@ -245,10 +247,20 @@ class Recorder:
         return True
 
     def _visible(self, key: Key, parts: Parts, now: float) -> Parts:
-        """The base until the hold is over and a scrape has seen it: a long scrape interval must not skip the base."""
+        """The base until the hold is over and a scrape has seen it: a long scrape interval must not skip the base.
+
+        A hold that is over is forgotten, and stored so: a clock that is set back must not take back what was shown.
+        """
         one = self._ledger.series[key]
+        if not one.hold_until:
+            return parts
+        one.hold_until = min(one.hold_until, now + self._hold)  # the clock may have been set back while it held
         seen = not self._hold or self._last_scrape >= one.hold_until - self._hold
-        return parts if seen and now >= one.hold_until else {part: one.base.get(part, 0) for part in parts}
+        if not seen or now < one.hold_until:
+            return {part: one.base.get(part, 0) for part in parts}
+        one.hold_until = 0.0
+        self._ledger.dirt.series.add(key)
+        return parts
 
     def _health(self) -> list[tuple[Key, Parts]]:
         ledger, catalogue = self._ledger, measures.EXPORTER
