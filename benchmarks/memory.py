@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from benchmarks.figure import Figure
 from benchmarks.loopback import serving
 from benchmarks.pages import sized
+from benchmarks.resident import resident
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,12 +43,6 @@ def figures(*, quick: bool) -> Iterator[Figure]:
     yield Figure("memory", f"after {polls:,} polls", marks[str(polls)], "MB", MOST)
     growth = marks[str(polls)] - marks[str(polls // 10)]
     yield Figure("memory", f"growth over the last {polls - polls // 10:,}", growth, "MB", FLAT)
-
-
-def resident() -> float:
-    """This process's resident memory in MB."""
-    lines = Path("/proc/self/status").read_text("ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
 
 
 def _poll(url: str, polls: int, state: str) -> None:

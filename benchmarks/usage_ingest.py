@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchmarks.figure import Figure
+from benchmarks.resident import resident
 from prefix_cache_exporter.config.model import Namespaces, UsageSource
 from prefix_cache_exporter.labels import Limits
 from prefix_cache_exporter.recorder import Recorder
@@ -220,7 +221,7 @@ def peak(path: str, state: str) -> float:
     """Peak resident megabytes of a process that reads a log with a tenant per line."""
     fields = {**_FIELDS, "tenant": "$.metadata.tenant"}
     ingest(Path(path), Path(state), fields=fields, namespaces=Namespaces(buckets=16))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return resident(peak=True)
 
 
 def _cpu(work: Callable[[], object]) -> float:

@@ -15,10 +15,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.figure import Figure
+from benchmarks.resident import resident
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +31,7 @@ MOST = 128.0
 _LINES = 1_000_000
 _BYTES = 543
 _ROUNDS = 5
+_LOOK_SECONDS = 0.01
 _MODELS = ("gpt-4o-2024-08-06", "gpt-4o-mini", "gpt-6-sol", "gpt-5")
 _PRICES = (
     "('gpt-4o-2024-08-06',2.5,1.25,10),('gpt-4o-mini',0.15,0.075,0.6),('gpt-6-sol',2,0.2,10),('gpt-5',1.25,0.125,10)"
@@ -119,10 +122,14 @@ def _run(command: Sequence[str], folder: Path) -> tuple[float, float]:
     core = {min(os.sched_getaffinity(0))}
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
+    ended, memory = 0, 0.0
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:
         os.sched_setaffinity(process.pid, core)
-        _, status, used = os.wait4(process.pid, 0)
+        while not ended:
+            time.sleep(_LOOK_SECONDS)
+            memory = max(memory, resident(process.pid, peak=True))
+            ended, status, used = os.wait4(process.pid, os.WNOHANG)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    return used.ru_utime + used.ru_stime, memory
