@@ -9,7 +9,6 @@ import pytest
 from prefix_cache_exporter.documents import data_root
 from prefix_cache_exporter.usage.maps.book import shipped_maps
 from prefix_cache_exporter.usage.maps.files import read_map
-from prefix_cache_exporter.usage.record import UsageRecord
 from support.usage import counts, settled
 
 FULL = {"prompt_tokens": 900, "completion_tokens": 50, "total_tokens": 950}
@@ -400,21 +399,6 @@ def test_every_shipped_map_compiles_and_says_what_it_is():
         assert usage_map.usage
         assert all(book.get(alias) is usage_map for alias in usage_map.aliases)
     assert sum(book.get(name).aggregate for name in book.formats) == 3
-
-
-def usage(input_, cached, written, output):
-    return {
-        "input_tokens": input_,
-        "cached_input_tokens": cached,
-        "cache_write_input_tokens": written,
-        "output_tokens": output,
-        "reasoning_output_tokens": 0,
-        "total_tokens": input_ + output,
-    }
-
-
-def told(outcomes):
-    return [counts(item)[0] for item in outcomes if isinstance(item, UsageRecord)]
 
 
 def test_a_chunk_list_on_one_line_is_one_stream():

@@ -176,14 +176,3 @@ def test_azure_rows_of_one_request_are_one_record():
     ]
     (record,) = settled("azure.apim_llm_log", *rows)
     assert (counts(record), record.quality, record.status) == (UNKNOWN, "cache_unknown", "success")
-
-
-def usage(input_, cached, written, output):
-    return {
-        "input_tokens": input_,
-        "cached_input_tokens": cached,
-        "cache_write_input_tokens": written,
-        "output_tokens": output,
-        "reasoning_output_tokens": 0,
-        "total_tokens": input_ + output,
-    }
