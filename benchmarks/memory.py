@@ -48,16 +48,16 @@ def figures(*, quick: bool) -> Iterator[Figure]:
 def _poll(url: str, polls: int, state: str) -> None:
     # The parts as `serve` puts them together, so that what it imports is resident here, too.
     # Imported where they are measured: the parent process, which only starts this one, stays small.
-    from benchmarks.poll import Standing, quiet  # noqa: PLC0415
-    from prefix_cache_exporter.config.model import EngineSource  # noqa: PLC0415
-    from prefix_cache_exporter.engine.maps import load_maps  # noqa: PLC0415
-    from prefix_cache_exporter.engine.poller import EnginePoller  # noqa: PLC0415
-    from prefix_cache_exporter.labels import Limits  # noqa: PLC0415
-    from prefix_cache_exporter.recorder import Recorder  # noqa: PLC0415
-    from prefix_cache_exporter.serve import sidecar  # noqa: PLC0415
-    from prefix_cache_exporter.state import Store  # noqa: PLC0415
-    from prefix_cache_exporter.web.http import Request  # noqa: PLC0415
-    from prefix_cache_exporter.web.metrics import MetricsPage  # noqa: PLC0415
+    from benchmarks.poll import Standing, quiet  # noqa: PLC0415  # in the measured process alone
+    from prefix_cache_exporter.config.model import EngineSource  # noqa: PLC0415  # in the measured process alone
+    from prefix_cache_exporter.engine.maps import load_maps  # noqa: PLC0415  # in the measured process alone
+    from prefix_cache_exporter.engine.poller import EnginePoller  # noqa: PLC0415  # in the measured process alone
+    from prefix_cache_exporter.labels import Limits  # noqa: PLC0415  # in the measured process alone
+    from prefix_cache_exporter.recorder import Recorder  # noqa: PLC0415  # in the measured process alone
+    from prefix_cache_exporter.serve import sidecar  # noqa: PLC0415  # in the measured process alone
+    from prefix_cache_exporter.state import Store  # noqa: PLC0415  # in the measured process alone
+    from prefix_cache_exporter.web.http import Request  # noqa: PLC0415  # in the measured process alone
+    from prefix_cache_exporter.web.metrics import MetricsPage  # noqa: PLC0415  # in the measured process alone
 
     quiet()
     recorder = Recorder(Store(state), Limits(), hold_seconds=0)

@@ -148,7 +148,8 @@ def barest(path: Path) -> int:
 
 def ingest(path: Path, state: Path, **options: object) -> float:
     """Reads a whole log as `serve` does; returns CPU seconds without those of the start."""
-    source = UsageSource(name="gateway", format="openai.chat", paths=(str(path),), **{"fields": _FIELDS, **options})  # type: ignore[arg-type]  # options are a source's
+    settings = {"fields": _FIELDS, **options}
+    source = UsageSource(name="gateway", format="openai.chat", paths=(str(path),), **settings)  # type: ignore[arg-type]  # mypy cannot tell which
     recorder = Recorder(Store(state), Limits())
     prices = PriceBook()
     prices.rates("openai", "gpt-4o")  # price books are read once, at the first record

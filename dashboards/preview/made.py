@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support import fleet_data, tsdb  # noqa: E402  # the tests' own helpers
+from support import fleet_data, tsdb  # noqa: E402  # found by the path of the line above
 
 OUT = HERE / "build" / "pictures"
 WARM = 600

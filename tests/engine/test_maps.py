@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from prefix_cache_exporter.documents import DocumentError, data_root, load_yaml
+from prefix_cache_exporter.engine.caveats import CONDITIONS
 from prefix_cache_exporter.engine.maps import MapSet, check_map, load_maps
+from prefix_cache_exporter.engine.records import MEASURES
 
 MAPS = load_maps()
 FILES = sorted((data_root() / "vllm").glob("*.yaml"))
@@ -188,9 +190,6 @@ def test_a_folder_and_a_file_that_cannot_be_read(tmp_path):
 
 
 def test_every_caveat_names_measures_and_conditions_that_exist():
-    from prefix_cache_exporter.engine.caveats import CONDITIONS  # noqa: PLC0415
-    from prefix_cache_exporter.engine.records import MEASURES  # noqa: PLC0415
-
     for file in MAPS.files:
         for dialect in MAPS.resolve(file).dialects:
             known = {*MEASURES, *dialect.evidence}

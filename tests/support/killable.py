@@ -12,7 +12,7 @@ _CONTEXT.set_forkserver_preload(["prefix_cache_exporter.serve.sidecar", "support
 
 def _serve(flags: dict[str, Any]) -> None:
     from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415  # in the forked process only
-    from prefix_cache_exporter.serve.sidecar import Options, Sidecar  # noqa: PLC0415
+    from prefix_cache_exporter.serve.sidecar import Options, Sidecar  # noqa: PLC0415  # in the forked process only
 
     sidecar = Sidecar(partial(load_settings, None, flags, {}), Options(watch_seconds=0))
     sidecar.signals.install()

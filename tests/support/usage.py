@@ -17,6 +17,20 @@ COUNTS = (
     "output_tokens",
 )
 
+# Usage objects of the same request as the families tell it, and the numbers that these come to.
+FULL = {"prompt_tokens": 900, "completion_tokens": 50, "total_tokens": 950}
+HIT = {**FULL, "prompt_tokens_details": {"cached_tokens": 640}}
+ANTHROPIC = {"input_tokens": 40, "cache_read_input_tokens": 800, "cache_creation_input_tokens": 60, "output_tokens": 50}
+RESPONSES = {
+    "input_tokens": 900,
+    "output_tokens": 50,
+    "total_tokens": 950,
+    "input_tokens_details": {"cached_tokens": 640},
+}
+INCLUSIVE = (900, 640, None, 260, 50)
+UNKNOWN = (900, None, None, None, 50)
+EXCLUSIVE = (900, 800, 60, 40, 50)
+
 
 def encode(line: Any) -> bytes:
     """A line of a log; text stays as it is."""

@@ -9,20 +9,8 @@ import pytest
 from prefix_cache_exporter.documents import data_root
 from prefix_cache_exporter.usage.maps.book import shipped_maps
 from prefix_cache_exporter.usage.maps.files import read_map
-from support.usage import counts, settled
+from support.usage import ANTHROPIC, EXCLUSIVE, FULL, HIT, INCLUSIVE, RESPONSES, UNKNOWN, counts, settled
 
-FULL = {"prompt_tokens": 900, "completion_tokens": 50, "total_tokens": 950}
-HIT = {**FULL, "prompt_tokens_details": {"cached_tokens": 640}}
-ANTHROPIC = {"input_tokens": 40, "cache_read_input_tokens": 800, "cache_creation_input_tokens": 60, "output_tokens": 50}
-RESPONSES = {
-    "input_tokens": 900,
-    "output_tokens": 50,
-    "total_tokens": 950,
-    "input_tokens_details": {"cached_tokens": 640},
-}
-INCLUSIVE = (900, 640, None, 260, 50)
-UNKNOWN = (900, None, None, None, 50)
-EXCLUSIVE = (900, 800, 60, 40, 50)
 OPENAI_SHAPED = [
     "anthropic.chat",
     "azure.chat",

@@ -6,23 +6,7 @@ import json
 
 import pytest
 
-from support.usage import counts, settled
-
-HIT = {
-    "prompt_tokens": 900,
-    "completion_tokens": 50,
-    "total_tokens": 950,
-    "prompt_tokens_details": {"cached_tokens": 640},
-}
-ANTHROPIC = {"input_tokens": 40, "cache_read_input_tokens": 800, "cache_creation_input_tokens": 60, "output_tokens": 50}
-RESPONSES = {
-    "input_tokens": 900,
-    "output_tokens": 50,
-    "total_tokens": 950,
-    "input_tokens_details": {"cached_tokens": 640},
-}
-INCLUSIVE = (900, 640, None, 260, 50)
-UNKNOWN = (900, None, None, None, 50)
+from support.usage import ANTHROPIC, HIT, INCLUSIVE, RESPONSES, UNKNOWN, counts, settled
 
 
 def test_vercel_5_shows_the_providers_own_rule_through():

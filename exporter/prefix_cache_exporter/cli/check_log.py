@@ -100,7 +100,7 @@ class _Said:
         self.text = False
 
     def say(self, seen: Seen, usage_map: UsageMap) -> None:
-        from prefix_cache_exporter.usage.trouble import trouble  # noqa: PLC0415  # slow
+        from prefix_cache_exporter.usage.trouble import trouble  # noqa: PLC0415  # when run: slow to import
 
         found = None if seen.outcome is None else trouble(seen.outcome, usage_map, seen.why)
         if found is None:
@@ -141,7 +141,7 @@ class _Missing:
 
     def look(self, outcome: Outcome) -> None:
         """Takes one outcome into account."""
-        from prefix_cache_exporter.usage.record import UsageRecord  # noqa: PLC0415  # slow
+        from prefix_cache_exporter.usage.record import UsageRecord  # noqa: PLC0415  # when run: slow to import
 
         if not isinstance(outcome, UsageRecord) or outcome.status != "success" or outcome.total_input_tokens is None:
             return
@@ -178,7 +178,7 @@ def _listed(paths: Sequence[Path]) -> str:
 
 def _fate(outcome: Outcome | None) -> str:
     """What became of a line with which nothing is wrong."""
-    from prefix_cache_exporter.usage.record import UsageRecord  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.record import UsageRecord  # noqa: PLC0415  # when run: slow to import
 
     if outcome is None:
         return "part of a record that settles later"
@@ -202,7 +202,7 @@ def _known(count: int | None) -> str:
 
 
 def _records(counts: Counter[str]) -> int:
-    from prefix_cache_exporter.usage.record import QUALITIES  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.record import QUALITIES  # noqa: PLC0415  # when run: slow to import
 
     return sum(counts[quality] for quality in QUALITIES)
 
@@ -214,10 +214,10 @@ def _seen(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[Seen]:
         OSError: where the log cannot be opened.
         UnreadableError: where it is damaged.
     """
-    from prefix_cache_exporter.usage.finished import numbered  # noqa: PLC0415  # slow
-    from prefix_cache_exporter.usage.merge.merger import outcomes  # noqa: PLC0415
-    from prefix_cache_exporter.usage.record import Fragment, Skipped  # noqa: PLC0415
-    from prefix_cache_exporter.usage.whereabouts import Looking  # noqa: PLC0415
+    from prefix_cache_exporter.usage.finished import numbered  # noqa: PLC0415  # when run: slow to import
+    from prefix_cache_exporter.usage.merge.merger import outcomes  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.record import Fragment, Skipped  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.whereabouts import Looking  # noqa: PLC0415  # when run
 
     normaliser, merger = Looking(usage_map), merger_for(args, usage_map)
     places: dict[bytes, tuple[str, str | None]] = {}

@@ -152,10 +152,10 @@ def _absolute(path: Path | None) -> str | None:
 def _run(args: argparse.Namespace) -> int:
     from prefix_cache_exporter import logs  # noqa: PLC0415  # heavy, like the others
     from prefix_cache_exporter.cli import revision, version_line  # noqa: PLC0415  # the package lists this module
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415
-    from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415
-    from prefix_cache_exporter.serve.sidecar import Options, Sidecar  # noqa: PLC0415
-    from prefix_cache_exporter.web.server import ListenError  # noqa: PLC0415
+    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.serve.sidecar import Options, Sidecar  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.web.server import ListenError  # noqa: PLC0415  # when run
 
     if args.engine_version is not None and not args.vllm:
         return failed("command line: --engine-version: got one without a server, expected --vllm beside it", USAGE)
@@ -185,7 +185,7 @@ def _check(args: argparse.Namespace) -> int:
 
 def _checked(load: Callable[[], Config]) -> int:
     from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.serve.rehearsal import rehearse  # noqa: PLC0415
+    from prefix_cache_exporter.serve.rehearsal import rehearse  # noqa: PLC0415  # when run
 
     try:
         config = load()
@@ -201,7 +201,7 @@ def _checked(load: Callable[[], Config]) -> int:
 def _refused(error: DocumentError) -> int:
     """Says what is wrong with the configuration; whoever wrote flags and no file is told the flag."""
     from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.serve.settings import COMMAND_LINE  # noqa: PLC0415
+    from prefix_cache_exporter.serve.settings import COMMAND_LINE  # noqa: PLC0415  # when run
 
     if error.file != COMMAND_LINE:
         return failed(error)

@@ -162,9 +162,9 @@ def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[Outcome
         UnreadableError: where it is damaged.
     """
     from prefix_cache_exporter.usage.finished import numbered  # noqa: PLC0415  # slow
-    from prefix_cache_exporter.usage.merge.merger import outcomes  # noqa: PLC0415
-    from prefix_cache_exporter.usage.normaliser import Normaliser  # noqa: PLC0415
-    from prefix_cache_exporter.usage.record import Skipped  # noqa: PLC0415
+    from prefix_cache_exporter.usage.merge.merger import outcomes  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.normaliser import Normaliser  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.record import Skipped  # noqa: PLC0415  # when run
 
     normaliser, merger = Normaliser(usage_map), merger_for(args, usage_map)
     for _, line in numbered(args.file):

@@ -119,7 +119,7 @@ def check_map(data: Any, file: str) -> None:
         DocumentError: for all mistakes.
     """
     # Imported late: the shipped maps need no schema at run time, and a sidecar that has none of its own starts faster.
-    from prefix_cache_exporter.documents import read_schema, validate  # noqa: PLC0415
+    from prefix_cache_exporter.documents import read_schema, validate  # noqa: PLC0415  # with maps of a user alone
 
     validate(data, read_schema("vllm"), file)
     if Path(file).stem != data["version"]:

@@ -44,7 +44,7 @@ def posts(
         found |= engine_posts(config, recorder, board, on_error)
     if config.usage:
         # A third of the program: a sidecar without usage logs starts faster and stays smaller without it.
-        from .usage_posts import usage_posts  # noqa: PLC0415
+        from .usage_posts import usage_posts  # noqa: PLC0415  # with usage sources alone
 
         with wrong:
             found |= usage_posts(config, recorder, board, on_error)

@@ -72,9 +72,9 @@ def _load(config: Config, wrong: Mistakes) -> None:
 
 def _load_facts(config: Config, wrong: Mistakes) -> None:
     # A third of the program, which a sidecar without usage logs need not import.
-    from prefix_cache_exporter.usage.inventory import load_inventory  # noqa: PLC0415
-    from prefix_cache_exporter.usage.maps.book import MapBook  # noqa: PLC0415
-    from prefix_cache_exporter.usage.prices.book import PriceBook  # noqa: PLC0415
+    from prefix_cache_exporter.usage.inventory import load_inventory  # noqa: PLC0415  # with facts of a user alone
+    from prefix_cache_exporter.usage.maps.book import MapBook  # noqa: PLC0415  # with facts of a user alone
+    from prefix_cache_exporter.usage.prices.book import PriceBook  # noqa: PLC0415  # with facts of a user alone
 
     with wrong:
         PriceBook.load(config.prices.files, currency=config.prices.currency)

@@ -84,8 +84,7 @@ def look(patterns: Iterable[str]) -> Listing:
     for pattern in patterns:
         if pattern == STANDARD_INPUT:
             continue
-        # Path.glob knows no absolute patterns.
-        paths = glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207
+        paths = glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207  # Path.glob: no absolute ones
         listing.folders.add(_folder(pattern))
         for path in sorted(paths):
             try:
