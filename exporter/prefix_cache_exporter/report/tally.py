@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.usage.prices.cost import Unpriced
@@ -50,9 +51,9 @@ class Tally:
         self.cached_prompt_tokens = self.uncached_prompt_tokens = 0
         self.output_tokens = self.output_unknown_requests = 0
         self.eligible_tokens = self.eligible_cached_tokens = self.eligible_requests = 0
-        self.written: dict[str, int] = {}
+        self.written: Counter[str] = Counter()
         self.money: dict[str, Money] = {}
-        self.unpriced: dict[str, int] = {}
+        self.unpriced: Counter[str] = Counter()
 
     @property
     def requests(self) -> int:
@@ -121,9 +122,7 @@ class Tally:
             self._unreported(sums.requests, sums.total)
             return
         self._reported(sums.requests, sums.hits, sums.total, sums.read, sums.uncached)
-        for ttl, tokens in sums.written.items():
-            if tokens:
-                self.written[ttl] = self.written.get(ttl, 0) + tokens
+        self.written.update({ttl: tokens for ttl, tokens in sums.written.items() if tokens})
 
     def _unreported(self, requests: int, total: int) -> None:
         """Requests that say nothing of cache reads."""
@@ -139,12 +138,12 @@ class Tally:
         self.uncached_prompt_tokens += uncached
 
     def _write(self, tokens: int, split: Mapping[str, int]) -> None:
-        for ttl, count in (split or {"unknown": tokens}).items() if tokens else ():
-            self.written[ttl] = self.written.get(ttl, 0) + count
+        if tokens:
+            self.written.update(split or {"unknown": tokens})
 
     def _pay(self, cost: Cost | Unpriced, records: int) -> None:
         if isinstance(cost, Unpriced):
-            self.unpriced[cost.reason] = self.unpriced.get(cost.reason, 0) + records
+            self.unpriced[cost.reason] += records
             return
         money = self.money.get(cost.currency)
         if money is None:
@@ -156,10 +155,8 @@ class Tally:
         for name in Tally.__slots__:
             if name not in {"written", "money", "unpriced"}:
                 setattr(self, name, getattr(self, name) + getattr(other, name))
-        for ttl, tokens in other.written.items():
-            self.written[ttl] = self.written.get(ttl, 0) + tokens
-        for reason, count in other.unpriced.items():
-            self.unpriced[reason] = self.unpriced.get(reason, 0) + count
+        self.written.update(other.written)
+        self.unpriced.update(other.unpriced)
         for currency, money in other.money.items():
             self.money.setdefault(currency, Money()).merge(money)
 
