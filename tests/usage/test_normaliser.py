@@ -105,9 +105,8 @@ def test_repeats_are_found_whichever_way_a_line_takes():
 
 
 def test_decoded_items_go_the_same_way():
-    intake = Intake(get_map("openai.chat"))
-    (record,) = intake.take_decoded(LINE, 0.0)
-    assert counts(record) == (10, 4, None, 6, 1)
+    normaliser = Normaliser(get_map("openai.chat"))
+    assert normaliser.feed_decoded(LINE) == normaliser.feed(encode(LINE)) != ()
 
 
 def test_gathering_a_format_without_plain_lines_gives_outcomes():
@@ -134,7 +133,7 @@ def test_gathered_lines_share_what_they_have_in_common():
     assert group.sample.extra == {"template": "t"}
     assert [row[:5] for row in group.rows] == [(10, 4, None, 6, 1)] * 3
     assert len(found) == 2
-    assert intake.fast
+    assert intake.lane is not None
 
 
 def test_a_provider_is_remembered_only_so_many_times():

@@ -15,7 +15,7 @@ from prefix_cache_exporter.usage.maps.book import shipped_maps
 from prefix_cache_exporter.usage.record import QUALITIES, STATUSES, TTLS, UsageRecord
 
 FORMATS = shipped_maps().formats
-LANES = [name for name in FORMATS if Intake(shipped_maps().get(name)).fast]
+LANES = [name for name in FORMATS if Intake(shipped_maps().get(name)).lane is not None]
 SCALARS = st.one_of(
     st.none(),
     st.booleans(),

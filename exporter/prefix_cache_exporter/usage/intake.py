@@ -90,11 +90,6 @@ class Intake:
         self._decoder = msgspec.json.Decoder(self.lane.struct) if self.lane is not None else None
         self._digest = digester(hash_key)
 
-    @property
-    def fast(self) -> bool:
-        """Whether the format has plain lines."""
-        return self.lane is not None
-
     def take(self, lines: Sequence[bytes], now: float, scope: str = "") -> list[Outcome]:
         """What lines came to, in order; records of streams often settle later. Never raises.
 
@@ -171,10 +166,6 @@ class Intake:
     def slowly(self, line: bytes, now: float, scope: str = "") -> list[Outcome]:
         """What one line came to, by the general way alone."""
         return outcomes(self.merger, self.normaliser.feed(line), now, scope)
-
-    def take_decoded(self, item: object, now: float, scope: str = "") -> list[Outcome]:
-        """What an already decoded line, or item of a JSON array, came to."""
-        return outcomes(self.merger, self.normaliser.feed_decoded(item), now, scope)
 
     def settle(self, now: float, *, everything: bool = False) -> tuple[Outcome, ...]:
         """What has been silent for long enough."""
