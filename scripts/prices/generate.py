@@ -133,6 +133,8 @@ def _model(
         return
     if book in ONLY_CACHED and not any("read" in rate for rate in rates):
         return
+    written = any("write" in rate for rate in rates)
+    gaps = [gap for gap in gaps if written or "write_adds" not in gap]
     yield f"- id: {_scalar(model.id)}"
     yield f"  match: {_flow(list(_patterns(model.match)))}"
     yield "  prices:"
@@ -171,10 +173,29 @@ def _model(
 
 def _filled(rate: dict[str, Any], gap: Mapping[str, Any]) -> dict[str, Any]:
     """The prices with those that the package lacks: another time to live, or what is read from a cache."""
+    if gap.get("write_adds") and "write" in rate:
+        rate = _whole_writes(rate)
     if "write" in rate and "write" in gap:
         rate = rate | {"write": rate["write"] | gap["write"]}
         rate["above"] = [tier | {"write": tier["write"] | gap["write"]} for tier in rate.get("above", [])]
     return rate | {"read": gap["read"]} if "read" in gap and "read" not in rate else rate
+
+
+def _whole_writes(rate: dict[str, Any]) -> dict[str, Any]:
+    """The prices of a catalogue that lists of a write what it adds to the input, with the whole rate of it.
+
+    A write that is listed at more than the input is whole already.
+    """
+    listed, least = rate["write"], rate["input"]
+    if min(listed.values()) >= least:
+        return rate
+    tiers = [
+        tier | {"write": {ttl: tier["input"] + price for ttl, price in tier.get("write", listed).items()}}
+        for tier in rate.get("above", [])
+        if "input" in tier
+    ]
+    whole = rate | {"write": {ttl: least + price for ttl, price in listed.items()}}
+    return whole | {"above": tiers} if tiers else whole
 
 
 def write_ttls(book: str, id_: str) -> tuple[str, ...]:

@@ -125,5 +125,9 @@ def _priced(ours, provider, model, name, request):
     )  # fmt: skip
     usage = Usage(input_tokens=total, cache_read_tokens=read, cache_write_tokens=write, output_tokens=77)
     whole = model.calc_price(usage, provider, genai_request_timestamp=day, price_context=context).total_price
+    if write and ours == "openrouter" and model.id.removeprefix("~").startswith("google/gemini"):
+        # The package has what OpenRouter lists: of a write the storage alone, which comes on top of the input price.
+        plain = model.calc_price(Usage(input_tokens=total), provider, genai_request_timestamp=day).input_price / total
+        whole += write * plain if price.cache_write_mtok < plain * 10**6 else 0
     per_request = price.requests_kcount or Decimal(0)  # a fee per search, which is not a token's price
     return record, int((whole - per_request / 1000) * 10**12)

@@ -106,6 +106,21 @@ def test_twelve_hour_writes_come_from_the_gap_file(shipped):
 
 
 @pytest.mark.parametrize(
+    ("model", "total", "written"),
+    [
+        ("google/gemini-2.5-pro", 5000, 1_625_000),  # 1.25, and 4.50 an hour for five minutes
+        ("google/gemini-2.5-pro", 200_001, 2_875_000),
+        ("google/gemini-3.8-flash:batch", 5000, 416_667),
+        ("anthropic/claude-opus-4.8", 5000, 6_250_000),  # listed whole
+    ],
+)
+def test_a_write_that_is_listed_as_what_storage_adds_costs_the_input_too(shipped, model, total, written):
+    # "Charged at the input token cost plus 5 minutes of cache storage": https://openrouter.ai/docs/features/prompt-caching
+    one = record(provider="openrouter", model=model, time=NOW, total=total, read=0, write=1000, output=0)
+    assert round(shipped.cost(one).write / 1000) == written
+
+
+@pytest.mark.parametrize(
     ("total", "input_rate"), [(271_999, 2), (272_000, 2), (272_001, 4)], ids=["below", "at the threshold", "above"]
 )
 def test_the_length_tier_goes_by_the_total_input(shipped, total, input_rate):
@@ -432,3 +447,27 @@ def test_a_bounded_number_of_models_is_remembered(book):
         prices.cost(record(provider="house", model=f"m{number}", total=1, read=0))
     assert len(prices._found) <= 4096
     assert prices.cost(WARM).input == 16 * UNIT // 10 + UNIT // 2
+
+
+ABOVE_SHIPPED = """
+provider: openai
+source: https://example.org/contract
+date: 2026-11-01
+modes: [{when: priority, factor: 3}, {when: flex, factor: 0.6}]
+models:
+- {id: m, match: [gpt-6-sol], prices: [{input: 1, output: 4}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fields", "rate"),
+    [
+        ({}, 1_000_000),
+        ({"service_tier": "priority"}, 3_000_000),
+        ({"service_tier": "flex"}, 600_000),  # its own, not the 0.5 of the shipped book
+        ({"batch": True}, 500_000),  # of which it says nothing: the shipped book does
+    ],
+)
+def test_a_book_that_names_one_tier_leaves_the_others_to_the_shipped_book(book, fields, rate):
+    one = record(provider="openai", model="gpt-6-sol", time=NOW, total=1, read=0, output=0, **fields)
+    assert book(ABOVE_SHIPPED).cost(one).uncached == rate

@@ -54,7 +54,7 @@ def load_book(path: Path | str, *, currency: str = "USD", below: Book | None = N
         if below
         else _STANDARD,
         _prices(document.get("missing", {}), scale),
-        modes if "modes" in document or below is None else tuple(mode for mode in below.modes if mode.factor),
+        (*_inherited(below, {mode.when for mode in modes}), *modes),
         [],
     )
     for number, entry in enumerate(document["models"]):
@@ -72,6 +72,14 @@ def load_book(path: Path | str, *, currency: str = "USD", below: Book | None = N
     if check:
         refuse(error for model in book.models for error in model.inexact())
     return book
+
+
+def _inherited(below: Book | None, said: set[str]) -> tuple[Sheet, ...]:
+    """Factors of the book below for batches and tiers of which the book above says nothing.
+
+    Prices that differ in a mode are those of the models below, and say nothing of others.
+    """
+    return tuple(mode for mode in below.modes if mode.factor and mode.when not in said) if below else ()
 
 
 def _sheets(entries: Any, scale: Decimal) -> tuple[Sheet, ...]:
