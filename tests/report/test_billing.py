@@ -155,6 +155,8 @@ def test_reports_of_the_providers_interfaces(billed, report, key, sums):
         ("model,total_input_tokens,day\nm,1\n", "row 2: got 2 cells, expected 3 as in the header"),
         ('model,total_input_tokens,day\n"m,1,2026-01-01\n', "row 2: got unexpected end of data, expected cells as CSV quotes them"),
         ("model,total_input_tokens,day,model\nm,1,2026-01-01,n\n", "header: got model twice, expected each column once"),
+        # all that was ever billed beside each day's requests would be a difference on every day
+        ("model,input_tokens,input_cached_tokens\nm,9100,3922\n", "header: got no column of days, expected one of day, date, start_time_iso, start_time"),
         ("[" * 100_000, "file: got JSON nested too deeply, expected JSON or JSON lines"),
     ],
 )  # fmt: skip

@@ -59,6 +59,8 @@ def _header(text: str, file: str, layouts: Sequence[Layout]) -> tuple[str, list[
             twice = [name for name, count in Counter(names).items() if count > 1 and name in used]
             if twice:
                 raise BillingError(file, "header", f"{twice[0]} twice", "each column once")
+            if not set(layout["day"]) & set(names):
+                raise BillingError(file, "header", "no column of days", f"one of {', '.join(layout['day'])}")
             return delimiter, names, layout
     expected = " or ".join(f"{', '.join(one['needs'])} ({one['name']})" for one in layouts)
     got = ", ".join(next(csv.reader([first]), []))
