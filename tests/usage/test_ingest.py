@@ -154,6 +154,18 @@ def test_latency_by_prompt_band_and_cache_state(tmp_path):
     assert one.parts["sum"] == pytest.approx(0.3)
 
 
+def test_spans_that_no_sum_can_hold_cost_no_record(tmp_path):
+    source = Source(tmp_path, format="portkey.chat")
+    source.append(line(1, response_time=1000) + line(2, response_time=1e308) + line(3, response_time=1.7e308))
+    source.poll()
+    source.append(line(4, response_time=2000))
+    source.poll()
+    assert source.total("requests") == 4
+    assert source.total("prompt_tokens") == 4000
+    (spans,) = (one.parts for one in source.recorder.exposed() if one.family.id == "duration_seconds")
+    assert (spans["+Inf"], spans["sum"]) == (2, 3.0)
+
+
 def test_leading_fingerprints_of_a_revision(tmp_path):
     source = Source(tmp_path, fields=FIELDS)
     source.append("".join(line(n, r="good", front="same") + line(-n, r="bad", front=f"now {n}") for n in range(1, 40)))

@@ -10,6 +10,9 @@ from typing import Any, Final
 MOST_TOKENS: Final = 2**53
 """No request has more; beyond it floats lose whole numbers and SQLite's sums their range."""
 
+LONGEST_SECONDS: Final = 1e11
+"""No span is longer: moments are no further apart up to the year 5138, and sums of endless ones would be no number."""
+
 _WHOLE = re.compile(r"\s*([+-]?\d{1,19})(?:\.0*)?\s*")
 _GO = re.compile(r"(.*?\d) ?([+-]\d{4})?(?: [A-Z]{3,4})?(?: M=[+-][\d.]+)?")
 _EPOCH = re.compile(r"\s*\d{1,20}(?:\.\d{1,12})?\s*")
@@ -103,7 +106,7 @@ def _access_log(text: str) -> datetime:
 
 
 def duration(value: Any, unit: str) -> float | None:
-    """A span in seconds, from a number or its text in s, ms, us or ns; None where it is none or negative."""
+    """A span in seconds, from a number or its text in s, ms, us or ns; None where it is none, negative or endless."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -115,7 +118,7 @@ def duration(value: Any, unit: str) -> float | None:
         span = float(value) * _UNITS[unit]
     except OverflowError:
         return None
-    return span if 0 <= span < math.inf else None
+    return span if 0 <= span < LONGEST_SECONDS else None
 
 
 def word(value: Any) -> str | None:
