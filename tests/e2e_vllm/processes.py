@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -32,7 +32,8 @@ SERVER = {
     "OMP_NUM_THREADS": "1",
     "VLLM_TARGET_DEVICE": "cpu",
     "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    # A list of cores is understood by every release; `nobind` is not before 0.11.0, and fails in 0.20.2.
+    "VLLM_CPU_OMP_THREADS_BIND": str(max(os.sched_getaffinity(0))),
     "VLLM_SERVER_DEV_MODE": "1",  # POST /reset_prefix_cache
 }
 
@@ -64,8 +65,8 @@ def vllm(python: Path, folder: Path, options: list[str]) -> Iterator[int]:
     environment = SERVER | os.environ | {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
     # The sidecar's own environment must not reach vLLM's.
     environment = {name: value for name, value in environment.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    with _running(command, folder / "server.log", environment):
-        await_status(f"http://127.0.0.1:{port}/health", START_SECONDS, folder / "server.log")
+    with _running(command, folder / "server.log", environment) as process:
+        await_status(f"http://127.0.0.1:{port}/health", START_SECONDS, folder / "server.log", process)
         yield port
 
 
@@ -83,13 +84,13 @@ def sidecar(folder: Path, url: str) -> Iterator[int]:
     (folder / "state.db").unlink(missing_ok=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
     command = [sys.executable, "-m", "prefix_cache_exporter", "serve", "--config.file", str(folder / "config.yaml")]
-    with _running(command, folder / "sidecar.log", os.environ):
-        await_status(f"http://127.0.0.1:{port}/-/ready", 30, folder / "sidecar.log")
+    with _running(command, folder / "sidecar.log", os.environ) as process:
+        await_status(f"http://127.0.0.1:{port}/-/ready", 30, folder / "sidecar.log", process)
         yield port
 
 
 @contextmanager
-def _running(command: list[str], log: Path, environment: Mapping[str, str]) -> Iterator[None]:
+def _running(command: list[str], log: Path, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     with (
         log.open("wb") as output,
         subprocess.Popen(
@@ -103,27 +104,29 @@ def _running(command: list[str], log: Path, environment: Mapping[str, str]) -> I
         ) as process,
     ):
         try:
-            yield
+            yield process
         finally:
-            os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended, and all it started
+                os.killpg(process.pid, signal.SIGTERM)
+                try:
+                    process.wait(30)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
 
 
-def await_status(url: str, seconds: float, log: Path) -> None:
+def await_status(url: str, seconds: float, log: Path, process: subprocess.Popen[bytes]) -> None:
     """Waits until a page answers.
 
     Raises:
-        TimeoutError: with the end of the log.
+        TimeoutError: with the end of the log; at once where the process has ended.
     """
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end and process.poll() is None:
         try:
             with urlopen(url, timeout=5):
                 return
         except (URLError, OSError):
             time.sleep(0.25)
     tail = "\n".join(log.read_text("utf-8", "replace").splitlines()[-30:])
-    raise TimeoutError(f"no answer from {url} in {seconds} s; the end of {log}:\n{tail}")
+    how = "in time" if process.returncode is None else f"but exit code {process.returncode}"
+    raise TimeoutError(f"no answer from {url} {how}; the end of {log}:\n{tail}")

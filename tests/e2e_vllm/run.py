@@ -2,9 +2,10 @@
 
 usage: VLLM_VERSION=0.32.0 RUNS=full,chunked,preempt RECORD=1 python tests/e2e_vllm/run.py
 
-Asserts step by step that the sidecar's counters grew by what the responses' usage objects sum to; where the engine is
-known to count otherwise (aborted streams, n > 1, prompt_logprobs), that it does. RECORD=1 writes what it saw to
-`tests/pages`, RECORD=FOLDER elsewhere; a run that differed is not recorded.
+Asserts step by step that the sidecar knows the release, believes its page wholly, and that its counters grew by what
+the responses' usage objects sum to; where the engine is known to count otherwise (aborted streams, n > 1,
+prompt_logprobs), that it does. RECORD=1 writes what it saw to `tests/pages`, RECORD=FOLDER elsewhere; a run that
+differed is not recorded.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def one_step(client: Client, watched: Sidecar, recording: Recording, name: str, 
     recording.page(name, page)
     recording.step(name, step.note, seconds=seconds, requests=requests, increases=increases)
     wanted = expected(requests, recording.version)
-    differences = wanted.differences(increases)
+    differences = [*wanted.differences(increases), *watched.doubts(recording.version)]
     shown = ", ".join(f"{measure} {increases.get(measure):g}" for measure in wanted.bounds if measure in increases)
     say(f"{name:28} {'ok ' if not differences else 'BAD'} {shown}")
     for exception in dict.fromkeys(wanted.exceptions):

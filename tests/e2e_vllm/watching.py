@@ -10,6 +10,8 @@ from prefix_cache_exporter.engine.page import read_page
 from prefix_cache_exporter.measures import ENGINE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from e2e_vllm.client import Client
     from prefix_cache_exporter.engine.page import Page
 
@@ -22,6 +24,8 @@ COUNTED = (
     "preemptions",
     "excluded_prompt_tokens",
 )
+DOUBTS = ("anomalies", "map_mismatches", "poll_errors", "restarts")
+"""What a server that runs on and is read through the map of its release moves none of."""
 BUSY = ("vllm:num_requests_running", "vllm:num_requests_waiting")
 PATIENCE = 60
 
@@ -69,6 +73,10 @@ class Sidecar:
         self._totals = totals
         return increases
 
+    def doubts(self, version: str) -> list[str]:
+        """Why it does not wholly believe its server, which says it is of this version."""
+        return doubts(self._page(), version)
+
     def _rested(self) -> dict[str, float]:
         """The totals once two more polls went by and then another changed nothing."""
         started = self._polls(self._page())
@@ -91,6 +99,26 @@ class Sidecar:
     def _polls(page: Page) -> float:
         family = page.families.get(ENGINE["polls"].name)
         return sum(sample.value for sample in family.samples) if family else 0
+
+
+def doubts(page: Page, version: str) -> list[str]:
+    """Why a sidecar's page does not wholly believe a server of a version, in words; empty where it does."""
+    states = [labels["state"] for labels, value in _samples(page, "map_state") if value]
+    versions = sorted({labels["engine_version"] for labels, _ in _samples(page, "info")})
+    found = [] if states == ["verified"] else [f"map state: expected verified, got {', '.join(states) or None}"]
+    if versions != [version]:
+        found.append(f"engine version: expected {version}, got {', '.join(versions) or None}")
+    counted = ((measure, labels, value) for measure in DOUBTS for labels, value in _samples(page, measure))
+    return found + [
+        f"{measure}: expected none, got {value:g} {labels.get('reason', '')}".rstrip()
+        for measure, labels, value in counted
+        if value
+    ]
+
+
+def _samples(page: Page, measure: str) -> list[tuple[Mapping[str, str], float]]:
+    family = page.families.get(ENGINE[measure].name)
+    return [(sample.labels, sample.value) for sample in family.samples] if family else []
 
 
 def _totals(page: Page) -> dict[str, float]:
