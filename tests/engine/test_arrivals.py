@@ -95,7 +95,7 @@ def test_another_model_in_another_process_is_new():
     target = Target()
     target.page(tokens(948), model="a", started=1000)
     delta = target.page(tokens(1427), model="b", started=2000)
-    assert counted(delta, "prompt_tokens") == {("prompt_tokens", "0"): 1427}
+    assert (counted(delta, "prompt_tokens"), delta.restarts) == ({("prompt_tokens", "0"): 1427}, 1)
 
 
 def test_another_model_in_an_older_process_is_not_new():

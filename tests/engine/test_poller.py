@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import pytest
 
@@ -234,6 +235,40 @@ def test_a_restart_without_a_failed_poll_may_be_of_another_version():
     assert bench.shown("map_state", state="verified") == {"": 1}
     assert bench.shown("restarts_total") == {"": 1}
     assert bench.total("prompt_tokens") == 474
+
+
+@pytest.mark.parametrize(
+    ("started", "total", "cached", "restarts"),
+    [
+        (b"process_start_time_seconds 1796000000", 948, 384, 1),
+        (b"process_start_time_seconds 1790000000", None, None, 0),  # so it was there before
+        (b"", 948, 384, 1),  # its counters were made since
+    ],
+)
+def test_a_replacement_under_another_name_may_be_of_another_version(started, total, cached, restarts):
+    """As in a roll-back behind one address. What the maps count from is another family, and all of it is new."""
+    bench = Bench()
+    bench.poll(recorded(RUN)[COLD])
+    bench.says = "0.12.0"
+    page = re.sub(rb"\nprocess_start_time_seconds .*", b"\n" + started, recorded("0.12.0")[SAME])
+    bench.poll(page.replace(b'model_name="tiny"', b'model_name="next"'))
+    assert bench.shown("info", model="next", engine_version="0.12.0") != {}
+    assert bench.shown("map_state", state="verified") == {"": 1}
+    assert bench.shown("restarts_total") == {"": restarts}
+    assert (bench.total("prompt_tokens"), bench.total("cached_prompt_tokens")) == (total, cached)
+
+
+@pytest.mark.parametrize("started", [1_796_000_000.0, 1_795_974_075.72, 1_790_000_000.0])
+def test_whenever_other_labels_take_the_place_the_version_is_asked_for(started):
+    """Also where the page looks like the last release's."""
+    bench = Bench()
+    [cold, same] = pages(COLD, SAME)
+    bench.poll(cold)
+    bench.says = "0.32.1"
+    other = with_start(same, started).replace(b'model_name="tiny"', b'model_name="next"')
+    bench.poll(re.sub(rb"\n\w+:\w+_created\{.*", b"", other))
+    assert bench.shown("info", model="next", engine_version="0.32.1") != {}
+    assert bench.shown("map_state", state="unverified") == {"": 1}
 
 
 @pytest.mark.parametrize(("pinned", "state"), [("0.32.0", "verified"), ("0.32", "verified"), ("0.31.0", "mismatch")])

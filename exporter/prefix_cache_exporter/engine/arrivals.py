@@ -34,10 +34,14 @@ class Origin:
     Attributes:
         since: the values that increases are counted from, or None where they are not known.
         was: the group that it was before, under other labels; None where it is new or not known.
+        fresh: whether start times show that all it has counted came after the last page.
+        restarted: whether it is of an engine that took the place of the one that was watched.
     """
 
     since: Mapping[Series, float] | None
     was: Group | None = None
+    fresh: bool = False
+    restarted: bool = False
 
 
 class Arrivals:
@@ -55,16 +59,20 @@ class Arrivals:
 
     def __init__(self, previous: Snapshot, present: Collection[Group], *, lazy: bool) -> None:
         self._previous, self._lazy = previous, lazy
+        self._stays = not previous.groups.keys().isdisjoint(present)
         self.gone = {group: state for group, state in previous.groups.items() if group not in present}
 
     def group(self, now: GroupState) -> Origin:
         """Where a group that was never seen counts from."""
-        process = self._process(now)
-        if self._previous.origin or process == "later":
+        if self._previous.origin:
             return Origin({})
+        process = self._process(now)
+        if process == "later":
+            return Origin({}, fresh=True, restarted=True)
         if now.created and self._youngest is not None:
             if min(now.created.values()) > self._youngest and process != "earlier":
-                return Origin({})
+                # Beside others it is one more of a living engine.
+                return Origin({}, fresh=True, restarted=not process and not self._stays)
             twins = [group for group, state in self.gone.items() if _are_twins(state, now)]
             if len(twins) == 1:
                 return Origin(self.gone.pop(twins[0]).values, twins[0])

@@ -31,8 +31,7 @@ class Gains:
         states: by group, what to remember.
         sources: by measure, what it is counted from.
         anomalies: by reason, how many increases could not be believed.
-        restarts: groups whose restart was recognised.
-        restarted: engines that had one.
+        restarted: engines whose restart was recognised.
     """
 
     def __init__(self, plan: Plan, reading: Reading, previous: Snapshot | None, *, fall_restarts: bool) -> None:
@@ -44,8 +43,13 @@ class Gains:
         self.evidence: defaultdict[EngineKey, dict[str, float]] = defaultdict(dict)
         self.states: dict[Group, GroupState] = {}
         self.anomalies: Counter[str] = Counter()
-        self.restarts = 0
+        self._restarts, self._replaced = 0, False
         self.restarted: set[EngineKey] = set()
+
+    @property
+    def restarts(self) -> int:
+        """Groups whose restart was recognised; 1 where an engine came back with none of its former labels."""
+        return self._restarts or int(self._replaced)
 
     @property
     def gone(self) -> Mapping[Group, GroupState]:
@@ -65,12 +69,12 @@ class Gains:
             return
         taken = step(last, now, fall_restarts=self._fall_restarts)
         self.states[group] = taken.state
-        self.restarts += taken.restarted
+        self._restarts += taken.restarted
         if taken.unstable:
             self.anomalies["unstable_source"] += 1
         if taken.restarted:
             self.restarted.add(group.key)
-            self._count(group, now, None, restarted=True)
+            self._count(group, now, None, fresh=True)
             return
         forgotten: frozenset[Series] = frozenset()
         if taken.since is None:
@@ -104,11 +108,12 @@ class Gains:
     def _welcome(self, group: Group, now: GroupState, previous: Snapshot) -> None:
         """Counts a group that was never seen."""
         origin = self._arrivals.group(now)
+        self._replaced = self._replaced or origin.restarted
         if origin.since is None:
             self.anomalies[NOT_NEW] += 1
             self._hold(group, NOT_NEW)
         elif origin.was is None:
-            self._count(group, now, None)
+            self._count(group, now, None, fresh=origin.fresh)
         else:
             self._count(group, now, previous.groups[origin.was], was=origin.was.key)
 
@@ -119,7 +124,7 @@ class Gains:
         last: GroupState | None,
         *,
         was: EngineKey | None = None,
-        restarted: bool = False,
+        fresh: bool = False,
     ) -> frozenset[Series]:
         """Adds what a group gained since its last state, or since 0. Returns series that go on under another label.
 
@@ -128,7 +133,7 @@ class Gains:
             now: its present state.
             last: None where all that it has counted is new.
             was: the engine that it was, if its labels have changed.
-            restarted: whether it is new because it restarted.
+            fresh: whether all it has counted came after the last page, so that nothing before has to be compared.
         """
         key = group.key
         increases, evidence = self.engines[key].increases, self.evidence[key]
@@ -138,7 +143,7 @@ class Gains:
         for series, value in now.values.items():
             measure, _, by, part = series
             if measure not in comparable:
-                comparable[measure] = self._comparable(key, measure, was or key, restarted=restarted)
+                comparable[measure] = self._comparable(key, measure, was or key, fresh=fresh)
             if not comparable[measure]:
                 continue
             before: float | None = 0.0
@@ -163,12 +168,12 @@ class Gains:
         self._withhold(key, measure, NOT_NEW)
         self.evidence[key].pop(measure, None)
 
-    def _comparable(self, key: EngineKey, measure: str, was: EngineKey, *, restarted: bool) -> bool:
+    def _comparable(self, key: EngineKey, measure: str, was: EngineKey, *, fresh: bool) -> bool:
         """Whether increases of a measure may be taken; where not, it says why."""
         if self._reading.reason(measure, key):
             return False
         previous = self._previous
-        if restarted or previous is None or previous.origin:
+        if fresh or previous is None or previous.origin:
             return True
         same = previous.sources.get(measure) == self.sources[measure]
         if same and measure not in previous.lost.get(was, ()):

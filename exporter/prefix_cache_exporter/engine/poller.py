@@ -16,6 +16,7 @@ from .credit import Ledgering
 from .deltas import deltas
 from .evaluate import Evaluator
 from .fetch import Fetcher, FetchError
+from .gains import NOT_NEW
 from .identity import EngineVersion, VersionMismatchError
 from .levels import Levels
 from .maps import families_of
@@ -171,7 +172,8 @@ class EnginePoller:
 
     def _interpret(self, fetched: Fetched) -> tuple[Reading, Delta, Snapshot | None]:
         reading, delta, snapshot = self._evaluate(fetched)
-        if (delta.restarts or reading.contradicted) and not self._version.just_asked:
+        replaced = delta.restarts or NOT_NEW in delta.anomalies
+        if (replaced or reading.contradicted) and not self._version.just_asked:
             self._version.doubt()  # another version may have come without a failed poll in between
             reading, delta, snapshot = self._evaluate(fetched)
         return reading, delta, snapshot
