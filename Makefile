@@ -59,4 +59,5 @@ lock:  ## resolve the lock files anew
 
 clean:  ## remove what the targets made
 	rm -rf dashboards/preview/node_modules dashboards/preview/build
+	rm -f exporter/prefix_cache_exporter/usage/lane/compiled/*.so
 	rm -rf .venv .cache build dist .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+COMPILED = Path("exporter/prefix_cache_exporter/usage/lane/compiled")
 
 
 class Machine:
@@ -21,14 +22,19 @@ class Machine:
         self.bin.mkdir()
         self.calls.touch()
         shutil.copy(ROOT / "scripts" / "setup", folder / "scripts" / "setup")
-        for name in ("pyproject.toml", "requirements.lock", "requirements-dev.lock"):
+        for name in ("pyproject.toml", "requirements.lock", "requirements-dev.lock", "hatch_build.py"):
             shutil.copy(ROOT / name, folder / name)
+        (folder / COMPILED).mkdir(parents=True)
+        for file in (ROOT / COMPILED).glob("*.c"):
+            shutil.copy(file, folder / COMPILED)
+        self.program("cc", "true")
         self.program("id", "echo ${FAKE_UID:-1000}")
         self.program("apt-get", f'echo apt-get "$@" >> {self.calls}')
         self.program("dpkg-query", 'for last; do :; done; case " $INSTALLED " in *" $last "*) echo installed;; esac')
         pip = f'#!/bin/sh\\necho pip "$@" >> {self.calls}\\n'
         make = f"mkdir -p .venv/bin; printf '{pip}' > .venv/bin/python; chmod +x .venv/bin/python"
-        self.program("python", f'case "$*" in *venv\\ .venv) {make};; *version_info*) exit ${{TOO_OLD:-0}};; esac')
+        answers = "*version_info*) exit ${TOO_OLD:-0};; *Python.h*) exit ${NO_HEADERS:-0};;"
+        self.program("python", f'case "$*" in *venv\\ .venv) {make};; {answers} esac')
 
     def program(self, name: str, body: str) -> None:
         (self.bin / name).write_text(f"#!/bin/sh\n{body}\n")
@@ -91,6 +97,23 @@ def test_without_optional_packages_it_goes_on(machine):
     assert code == 0
     assert "sudo apt-get install --no-install-recommends prometheus prometheus-alertmanager\n" in said
     assert len(called) == 2
+
+
+@pytest.mark.parametrize(
+    ("environment", "packages"), [({"CC": "/no/cc"}, "gcc libc6-dev"), ({"NO_HEADERS": "1"}, "python3-dev")]
+)
+def test_without_a_compiler_or_headers_it_goes_on(machine, environment, packages):
+    code, said, called = machine.setup("runtime", **environment)
+    assert code == 0
+    assert f"setup: goes on without {packages}; to have them, run:\n" in said
+    assert len(called) == 2
+    assert machine.setup("runtime", **environment) == (0, "", [])
+
+
+def test_other_c_is_compiled_anew(machine):
+    machine.setup("runtime")
+    (machine.folder / COMPILED / "_adding.c").write_text("int other;")
+    assert machine.setup("runtime")[1] == "setup: installing requirements.lock\n"
 
 
 def test_an_old_python_is_refused(machine):

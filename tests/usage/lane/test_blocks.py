@@ -17,6 +17,7 @@ from prefix_cache_exporter.usage.count_many import count_group, count_sums, labe
 from prefix_cache_exporter.usage.eligible import Eligibility
 from prefix_cache_exporter.usage.intake import Intake
 from prefix_cache_exporter.usage.lane import blocks as blocks_module
+from prefix_cache_exporter.usage.lane import compiled
 from prefix_cache_exporter.usage.lane.blocks import Blocks
 from prefix_cache_exporter.usage.lane.sums import EVERYTHING, Bounds
 from prefix_cache_exporter.usage.maps.book import get_map
@@ -26,6 +27,14 @@ from prefix_cache_exporter.usage.prices.book import PriceBook
 from prefix_cache_exporter.usage.prices.money import record_of
 from prefix_cache_exporter.usage.record import Duplicate, UsageRecord
 from prefix_cache_exporter.usage.tally import Tally, TokenSums
+
+
+@pytest.fixture(scope="module", autouse=True, params=["python", "compiled"] if compiled.BUILT else ["python"])
+def way(request):
+    """Every test holds for the compiled way and for that without a compiler."""
+    with mock.patch.object(compiled, "BUILT", request.param == "compiled"):
+        yield
+
 
 FIELDS = {"template": "$.metadata.template", "task": "$.task"}
 

@@ -17,13 +17,14 @@ import msgspec
 
 from prefix_cache_exporter.usage.intake import Group
 
-from .recent import Recent
+from .choice import memory_for
+from .members import leaves, value_of
 from .samples import REMEMBERED, Samples
-from .shape import full, keys_of, leaves, plan_for, roles_of, value_of, words_of
+from .shape import full, keys_of, plan_for, roles_of, words_of
 from .sums import NOTHING_AT_ALL, Sums, Times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from prefix_cache_exporter.usage.intake import Row
@@ -94,7 +95,7 @@ class Blocks:
         memory: Memory | None = None,
         label: Callable[[UsageRecord, Row, AbstractSet[str]], tuple[Any, Bounds]] | None = None,
     ) -> None:
-        self.recent: Memory = Recent(dedupe_records) if memory is None else memory
+        self.recent: Memory = memory_for(dedupe_records) if memory is None else memory
         self._map = usage_map
         self._roles: Mapping[tuple[Any, ...], str] = roles_of(usage_map)
         asked = {full(path, usage_map) for path in (*words_of(usage_map), *(fields or {}).values())}
@@ -157,7 +158,8 @@ class Blocks:
     ) -> tuple[list[Group], int]:
         """Decoded lines of a block to groups; what is not plain after all goes to `odd`."""
         assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
-        keys, repeats, ids = self._plan.keys, 0, []
+        keys, repeats = self._plan.keys, 0
+        ids: Sequence[Any] = ()
         if keys is not None:
             ids = keys(decoded)
             if not self.recent.add_all(ids):

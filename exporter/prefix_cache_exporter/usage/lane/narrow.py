@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from .sums import Sums, Times
 
     Opened = Callable[[tuple[Any, ...], Any, Row], Sums | None]
-    KeysOf = Callable[[Sequence[Any]], list[Any]]
-    Run = Callable[[Sequence[Any], list[Any], dict[Any, Any], Opened, Times], None]
+    KeysOf = Callable[[list[Any]], Sequence[Any]]
+    Run = Callable[[list[Any], list[Any], dict[Any, Any], Opened, Times], None]
 
-_ZERO = ("extra_input", "extra_output", "reasoning")
+ZERO = ("extra_input", "extra_output", "reasoning")
+"""Counts that make a line special unless they are 0."""
 _SOURCE = """
 def run(lines, odd, known, opened, times):
-    first, last, low, high = times
+    first, last, low, high = times.bounds
     for r in lines:
         {body}
         try:
@@ -35,7 +36,7 @@ def run(lines, odd, known, opened, times):
         except KeyError:
             s = opened(({told}), r, ({row}))
             if s is None: odd.append(r); continue
-            first, last, low, high = times.narrowed(first, last, s)
+            first, last, low, high = times.narrowed(first, last, s).bounds
         if {total} > s.most: s.add(({row})); continue
         {bounded}
         s.output += {output}
@@ -88,7 +89,7 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
         writer.line(f"if {at['uncached']} != {uncached}: {declined}")
     if "total" in at and not m.total_ignored:
         writer.line(f"if {at['total']} != {total} + {at['output']}: {declined}")
-    for role in _ZERO:
+    for role in ZERO:
         if role in at:
             writer.line(f"if {at[role]}: {declined}")
     split = "NOTHING"

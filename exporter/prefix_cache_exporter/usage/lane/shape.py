@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -11,7 +11,10 @@ from prefix_cache_exporter.usage import values
 from prefix_cache_exporter.usage.conditions import Every, Some, Test
 from prefix_cache_exporter.usage.rules.additive import EXCLUSIVE
 
-from .narrow import keys_for, run_for
+from .choice import keys_for, run_for
+from .members import inner_struct
+from .narrow import ZERO
+from .sums import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,24 +24,15 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.maps.model import UsageMap
     from prefix_cache_exporter.usage.paths import Path
 
+    from .members import Leaf
     from .narrow import KeysOf, Run
 
-_COUNT = Annotated[int, msgspec.Meta(ge=0, le=values.MOST_TOKENS)]
+_COUNT = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 _ID = Annotated[str, msgspec.Meta(min_length=1, max_length=values.LONGEST_WORD)]
 # As floats: of these, comparing is quick whatever their size.
 _SECONDS = Annotated[float, msgspec.Meta(gt=0, lt=1e11)]
 _FEW = 64
 """Words that are expected by name where there are no more."""
-_ZERO = frozenset({"extra_input", "extra_output", "reasoning"})
-"""Counts that make a line special unless they are 0."""
-
-
-class Leaf(NamedTuple):
-    """A member that the fast lane looks at."""
-
-    steps: tuple[str, ...]
-    attribute: str
-    type: Any
 
 
 class Plan(NamedTuple):
@@ -63,32 +57,6 @@ class Plan(NamedTuple):
     run: Run
     ttls: AbstractSet[str]
     close: bool
-
-
-def leaves(struct: Any, steps: tuple[str, ...] = (), attribute: str = "") -> Iterator[Leaf]:
-    """The members of a struct and of those within it."""
-    for member in msgspec.structs.fields(struct):
-        inner = _inner(member.type)
-        path, name = (*steps, member.encode_name), f"{attribute}{member.name}"
-        if inner is not None:
-            yield from leaves(inner, path, f"{name}.")
-        else:
-            yield Leaf(path, name, member.type)
-
-
-def _inner(kind: Any) -> Any:
-    """The struct in a member's type, if it is an object."""
-    options = (kind, *get_args(kind))
-    return next((one for one in options if isinstance(one, type) and issubclass(one, msgspec.Struct)), None)
-
-
-def value_of(one: Any, attribute: str) -> Any:
-    """A member of a decoded line; None where it is null or not there."""
-    for name in attribute.split("."):
-        if one is None:
-            return None
-        one = getattr(one, name)
-    return None if isinstance(one, msgspec.Raw) and bytes(one) == b"null" else one
 
 
 def full(path: Path, m: UsageMap) -> tuple[Any, ...]:
@@ -187,8 +155,9 @@ def plan_for(
         attrgetter(place["input"], place["output"], *said),
         (2, 2 + len(deciding)),
         [(name, 2 + order.index(steps)) for name, steps in fields.items() if steps in words],
-        keys_for(place["id"], hashed=hashed) if "id" in place else None,
+        keys_for(shape, place["id"], hashed=hashed) if "id" in place else None,
         run_for(
+            shape,
             place,
             [word for word in said if word not in constant],
             m,
@@ -203,7 +172,7 @@ def _adds_up(roles: AbstractSet[str], m: UsageMap) -> bool:
     """Whether these numbers are enough for the columns."""
     if not {"input", "output"} <= roles or ("read" not in roles and (m.rule == EXCLUSIVE or "write" in roles)):
         return False
-    if "read" not in roles and not roles.isdisjoint({*_ZERO, "uncached"}):
+    if "read" not in roles and not roles.isdisjoint({*ZERO, "uncached"}):
         return False
     return "write" in roles or not any(role.startswith("ttl ") for role in roles)
 
@@ -278,7 +247,7 @@ def _shape(
             continue
         name = f"{attribute}{member.name}"
         renamed[member.name] = key
-        inner = _inner(member.type)
+        inner = inner_struct(member.type)
         if inner is None:
             kind = kinds.get(name)
             optional = kind is None or name in words

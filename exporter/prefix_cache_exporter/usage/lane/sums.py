@@ -5,8 +5,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import compiled
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from prefix_cache_exporter.usage.intake import Row
     from prefix_cache_exporter.usage.record import UsageRecord
@@ -30,12 +32,33 @@ class Bounds(NamedTuple):
         return Bounds(self.most, max(low, self.low), min(high, self.high))
 
 
-_MOST = (1 << 30) - 1
-"""Input tokens of a record that is summed: of smaller numbers than this, comparing is quickest."""
+MOST = (1 << 30) - 1
+"""Tokens of a record that is summed: up to here comparing is quickest, and 64 bits hold the sums."""
 EVERYTHING, NOTHING_AT_ALL = Bounds(), Bounds(-1, inf, -inf)
 
 
-class Sums:
+if TYPE_CHECKING or not compiled.BUILT:
+
+    class Totals:
+        """The numbers of sums that the loops add to; see `Sums`."""
+
+        __slots__ = ("high", "hits", "low", "most", "others", "output", "read", "total", "unsplit")
+
+        hits: int
+        others: int
+        total: int
+        read: int
+        output: int
+        unsplit: int
+        most: float
+        low: float
+        high: float
+
+else:
+    Totals = compiled.adding.Totals
+
+
+class Sums(Totals):
     """What records that differ in nothing but their rows add up to; see `Row` for the numbers.
 
     Records outside the bounds are kept as rows. The loop of `narrow.py` adds to the attributes.
@@ -60,21 +83,12 @@ class Sums:
     __slots__ = (
         "_touched",
         "add",
-        "high",
-        "hits",
         "label",
-        "low",
-        "most",
-        "others",
-        "output",
-        "read",
         "reported",
         "rows",
         "sample",
         "time",
-        "total",
         "unknown",
-        "unsplit",
         "writes",
     )
 
@@ -91,7 +105,7 @@ class Sums:
         self.sample, self.label, self.reported, self.time = sample, label, reported, time
         summing = label is not None and (time is None or bounds.low <= time <= bounds.high)
         self.most, self.low, self.high = bounds if summing else NOTHING_AT_ALL
-        self.most = min(self.most, _MOST)
+        self.most = min(self.most, MOST)
         self.total = self.read = self.output = self.hits = self.others = self.unsplit = self.unknown = 0
         self.writes: dict[str, int] = {}
         self.rows: list[Row] = []
@@ -151,8 +165,10 @@ class Times:
         """Forgets the sums, not the span."""
         self.first, self.last, self.low, self.high = inf, -inf, -inf, inf
 
-    def __iter__(self) -> Iterator[float]:
-        return iter((self.first, self.last, self.low, self.high))
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """`first`, `last`, `low` and `high`."""
+        return self.first, self.last, self.low, self.high
 
     def narrowed(self, first: float, last: float, sums: Sums) -> Times:
         """Takes in the window so far, and sums that begin."""
