@@ -96,6 +96,9 @@ def test_the_steps_make_a_prefix_that_works_for_another_user_with_nothing_writab
         return run(command, cwd="/", env=bare, user=NOBODY, group=NOBODY, extra_groups=[])
 
     assert "prefix-cache-exporter" in as_nobody("--version").stdout
+    look = "import sysconfig; print(sysconfig.get_path('include'))"
+    headers = Path(run([str(python), "-c", look]).stdout.strip(), "Python.h")  # images of Python have them
+    assert bool(list(prefix.rglob("_adding.*.so"))) == headers.exists()
     config = place / "config.yaml"
     config.write_text(f"state: {{path: {state}/state.db}}\n")
     checked = as_nobody("check", "config", str(config))
