@@ -244,6 +244,20 @@ def test_a_path_of_a_map_that_never_finds_anything_is_told(log, tmp_path, capsys
     ]
 
 
+def test_a_status_in_a_word_that_the_map_does_not_know_is_told(log, tmp_path, capsys):
+    """It counts as a success: a new word for a failure would move requests and money without a sign."""
+    own = tmp_path / "own.yaml"
+    rules = "status: {rules: [{path: $.end, values: {ok: success, error: failed}}]}"
+    own.write_text(f"format: our.log\nusage_from: openai.chat\nat: $.body\nid: $.n\ntime: $.t\n{rules}\n")
+    ends = ["OK", "error", "timeout", "timeout", None]
+    file = log(*({"n": str(number), "t": 1790000000, "end": end, "body": GOOD} for number, end in enumerate(ends)))
+    assert main(["check", "log", str(own), file]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{file}: 5 ok",
+        f"{file}: 2 with a word at $.end that the map does not know, taken for a success",
+    ]
+
+
 def test_a_good_log_and_one_of_another_format(log, tmp_path, capsys):
     file = log(GOOD, {"type": "ping"}, name="good.jsonl")
     assert main(["check", "log", "openai.chat", log(GOOD)]) == 0

@@ -89,3 +89,15 @@ def test_each_record_of_a_line_has_its_own_reason(tmp_path):
     payload = json.dumps({"response": {"body": packed(PAYLOAD)}}).encode()
     ((item, why),) = looking.look(payload)
     assert (item.kind, why) == ("lost", f"{BODY} is base64 of JSON, which decode: {BODY} unpacks")
+
+
+def test_a_line_in_which_no_records_stand_says_where_they_were_looked_for(tmp_path):
+    own = "format: a.b\nusage_from: openai.chat\nat: $.reply\neach: $.stepz[*]\n"
+    looking = Looking(book(tmp_path, own).get("a.b"))
+    line = {"steps": [{"reply": {"usage": {"prompt_tokens": 5}}}]}
+    ((_, why),) = looking.look(json.dumps(line).encode())
+    assert why == "the line has no reply, nor anything at $.stepz[*]"
+    ((_, why),) = looking.look(b'{"stepz": [{"reply": {}}]}')
+    assert why == "$.reply has no usage"
+    ((_, why),) = looking.look(b'{"reply": {"usage": {"prompt_tokens": null}}}')
+    assert why == "prompt_tokens at $.reply.usage is null"

@@ -67,8 +67,9 @@ def run(args: argparse.Namespace) -> int:
     counts: Counter[str] = Counter()
     missing = _Missing(usage_map)
     said = _Said(args.file, every_line=args.all)
+    strange: Counter[tuple[Path, ...]] = Counter()
     try:
-        for seen in _seen(args, usage_map):
+        for seen in _seen(args, usage_map, strange):
             if seen.outcome is not None:
                 counts[kind_of(seen.outcome)] += 1
                 missing.look(seen.outcome)
@@ -81,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"{args.file}: " + (", ".join(f"{count} {what}" for what, count in sorted(counts.items())) or "no lines"))
     if said.text:
         print(f"{args.file}: where a log holds other text as well, its map says so: text: ignored, or text: prefix")
-    for note in missing.notes():
+    for note in (*missing.notes(), *_strange(strange, usage_map)):
         print(f"{args.file}: {note}")
     records = _records(counts)
     if not records:
@@ -168,6 +169,13 @@ _FIELDS: Final = {"read": "cache_read_tokens", "ttft": "ttft_seconds", "duration
 _NAMES: Final = {"id": "an id", "read": "a number of cached tokens", "ttft": "a time to first token"}
 
 
+def _strange(counts: Counter[tuple[Path, ...]], usage_map: UsageMap) -> Iterator[str]:
+    """What to say of statuses in words that the map does not know."""
+    for paths, count in counts.items():
+        meant = usage_map.default_status
+        yield f"{count} with a word at {_listed(paths)} that the map does not know, taken for a {meant}"
+
+
 def _listed(paths: Sequence[Path]) -> str:
     """The first few of some paths."""
     if not paths:
@@ -207,8 +215,13 @@ def _records(counts: Counter[str]) -> int:
     return sum(counts[quality] for quality in QUALITIES)
 
 
-def _seen(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[Seen]:
+def _seen(args: argparse.Namespace, usage_map: UsageMap, strange: Counter[tuple[Path, ...]]) -> Iterator[Seen]:
     """What each line came to; what settles only at the end comes last, with its last line's place.
+
+    Args:
+        args: the command line.
+        usage_map: the log's map.
+        strange: takes in where statuses stand in words that the map does not know.
 
     Raises:
         OSError: where the log cannot be opened.
@@ -239,3 +252,4 @@ def _seen(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[Seen]:
     still = [places.get(key, ("end", None)) for key in merger.open_keys]
     settled = merger.settle(0.0, everything=True)
     yield from (Seen(place, outcome, why) for (place, why), outcome in zip(still, settled, strict=True))
+    strange.update(normaliser.strange)

@@ -6,6 +6,7 @@ For whoever writes a map: which step of it fails, and what stands there instead 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from .conditions import first
@@ -16,6 +17,7 @@ from .paths import MISSING, Path
 from .record import Fragment
 from .reprs import from_repr, items
 from .unpack import packed_as
+from .values import word
 
 if TYPE_CHECKING:
     from .maps.model import UsageMap
@@ -27,21 +29,46 @@ _UNPACKED: Final = {"zstd": "is not unpacked"}
 
 
 class Looking(Normaliser):
-    """A normaliser that says beside each item of a line why it has no input tokens."""
+    """A normaliser that says beside each item of a line why it has no input tokens.
+
+    Attributes:
+        strange: requests with usage whose status is a word that the map does not know, by where it stands; only where
+            the map says which words stand for a success, and not of failures alone.
+    """
 
     def __init__(self, usage_map: UsageMap) -> None:
         super().__init__(usage_map)
         self._why: dict[int, str | None] = {}
+        self._whole: list[Any] = []
+        self.strange: Counter[tuple[Path, ...]] = Counter()
 
     def look(self, line: bytes) -> list[tuple[Fragment | Skipped, str | None]]:
         """What one line says, one item per record in it, each with what is to be said of it."""
         self._why.clear()
+        self._whole.clear()
         return [(item, self._why.get(id(item))) for item in self.feed(line)]
+
+    def feed_decoded(self, line: Any) -> tuple[Fragment | Skipped, ...]:
+        """See `Normaliser`."""
+        self._whole += line if isinstance(line, list) else (line,)
+        return super().feed_decoded(line)
 
     def _finished(self, record: Any) -> Fragment | Skipped:
         item = super()._finished(record)
         asked = isinstance(item, Fragment) or item.reason == "not_json"
-        self._why[id(item)] = why_nothing(record, self.usage_map) if asked else None
+        why = why_nothing(record, self.usage_map) if asked else None
+        if why is not None and any(record is whole for whole in self._whole):
+            why += _nor_records(record, self.usage_map)
+        self._why[id(item)] = why
+        if isinstance(item, Fragment) and item.seen and item.status is None:
+            usage = usage_object(record, self.usage_map)
+            self.strange.update(
+                rule.paths
+                for rule in self.usage_map.status
+                if rule.condition is None
+                and self.usage_map.default_status in rule.values.values()
+                and word(first(rule.paths, record, usage))
+            )
         return item
 
 
@@ -58,16 +85,30 @@ def why_nothing(record: Any, usage_map: UsageMap) -> str | None:
         return f"what stands there is {value.strip() or 'empty'}" if says_nothing(value) else None
     of_usage = [path for path in paths if not path.absolute]
     holder = next((path for path in usage_map.usage if isinstance(path.get(record), dict | str)), None)
-    return _furthest(tuple(of_usage), usage, str(holder or "$")) if of_usage else _furthest(paths, record, "")
+    if of_usage:
+        return _furthest(tuple(of_usage), usage, str(holder or "$"), number=True)
+    return _furthest(paths, record, "", number=True)
 
 
-def _furthest(paths: tuple[Path, ...], root: Any, of: str) -> str | None:
+def _nor_records(line: Any, usage_map: UsageMap) -> str:
+    """What to add for a line in which no records stand where the map looks for them; nothing where it is one itself."""
+    usage = usage_object(line, usage_map)
+    stands = [
+        path for path in usage_map.tokens.get("input", ()) if path.get(line if path.absolute else usage) is not MISSING
+    ]
+    paths = usage_map.each
+    if stands or not paths:
+        return ""
+    return f", nor anything at {paths[0]}{f' or {len(paths) - 1} more' if len(paths) > 1 else ''}"
+
+
+def _furthest(paths: tuple[Path, ...], root: Any, of: str, *, number: bool = False) -> str | None:
     """What is wrong with the path that leads furthest."""
-    found = [_walked(path, root, of) for path in paths]
+    found = [_walked(path, root, of, number=number) for path in paths]
     return max(found, key=lambda one: one[0], default=(0, None))[1]
 
 
-def _walked(path: Path, root: Any, of: str) -> tuple[float, str | None]:
+def _walked(path: Path, root: Any, of: str, *, number: bool) -> tuple[float, str | None]:
     """How far a path leads, and why no further."""
     for depth in range(len(path.steps) + 1):
         value = Path(path.steps[:depth], path.absolute).get(root)
@@ -78,7 +119,9 @@ def _walked(path: Path, root: Any, of: str) -> tuple[float, str | None]:
         if depth and (not isinstance(value, dict | list) or depth == len(path.steps)):
             if isinstance(value, str) and depth < len(path.steps) and from_repr(value):
                 continue
-            return depth, _kind_of(value, _shown(path, depth, of))
+            where = _shown(path, depth, of)
+            null = value is None and number and depth == len(path.steps)
+            return depth, f"{where} is null" if null else _kind_of(value, where)
     return 0, None
 
 

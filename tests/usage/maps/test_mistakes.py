@@ -62,6 +62,23 @@ OURS = "format: a.b\nusage_from: openai.chat\n"
             "format: a.b\nbatch: [{path: $.a, at_least: true}]\n",
             "0.yaml: batch[0].at_least: got true, expected a number",
         ),
+        (
+            f"{OURS}retry: [{{path: $.a, any_of: []}}]\n",
+            "0.yaml: retry[0].any_of: got [], expected a list of values, at least one",
+        ),
+        (
+            f"{OURS}retry: [{{all: []}}]\n",
+            "0.yaml: retry[0].all: got [], expected a list of conditions, at least one",
+        ),
+        (
+            f"{OURS}retry: [{{path: $.a, none_of: [1, null]}}]\n",
+            "0.yaml: retry[0].none_of[1]: got null, expected text, a number, true or false",
+        ),
+        (
+            f"{OURS}retry: [{{path: $.a, contains: ''}}]\n",
+            '0.yaml: retry[0].contains: got "", expected text that is not empty',
+        ),
+        (f"{OURS}id: ''\n", '0.yaml: id: got "", expected a path like $.a.b'),
         ("format: a.b\nretry: [{empty: true}]\n", "0.yaml: retry[0]: got no path, expected the key path"),
         (
             "format: a.b\nttft: [{from: $.a, to: $.b}, {path: $.c, unit: s, when: [{path: $.d, any_of: x}]}]\n",
@@ -191,6 +208,23 @@ def test_a_name_that_is_taken_says_by_whom(tmp_path, monkeypatch, names, message
     with pytest.raises(DocumentError) as raised:
         MapBook(["0.yaml", "1.yaml"][: len(names)])
     assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("- format: a.b\n", ['document: got [{"format": "a.b"}], expected object']),
+        ("", ["document: got null, expected object"]),
+        (
+            "format: a.b\nextends: openai.chat\nusage_from: openai.chat\n",
+            ["usage_from: got extends beside it, expected one of them"],
+        ),
+    ],
+)
+def test_a_mistake_is_told_once(tmp_path, text, told):
+    with pytest.raises(DocumentError) as raised:
+        book(tmp_path, text)
+    assert [line.partition("0.yaml: ")[2] for line in str(raised.value).splitlines()] == told
 
 
 def test_a_circle_of_maps_is_told(tmp_path):

@@ -172,7 +172,8 @@ def _path(where: list[str | int], text: Any) -> Iterator[_Finding]:
     if not isinstance(text, str):
         return  # the schema says so
     if not text.startswith("$"):
-        yield where, text, f"a path from the record: $.{text.lstrip('.')}"
+        meant = text.lstrip(".")
+        yield where, text or shown(text), f"a path from the record: $.{meant}" if meant else "a path like $.a.b"
         return
     try:
         parse_path(text)
@@ -213,8 +214,14 @@ def _operand(where: list[str | int], test: str, condition: Mapping[str, Any]) ->
     operand = condition[test]
     if not isinstance(operand, kind) or (isinstance(operand, bool) and kind is not bool):
         yield [*where, test], shown(operand), words
+    elif not operand and kind in {list, str}:
+        yield [*where, test], shown(operand), f"{words}, at least one" if kind is list else "text that is not empty"
     elif test in {"all", "any"}:
         for number, part in enumerate(condition[test]):
             yield from _condition([*where, test, number], part, frozenset())
     elif "path" not in condition:
         yield where, "no path", "the key path"
+    elif kind is list:
+        for number, value in enumerate(condition[test]):
+            if not isinstance(value, str | int | float):
+                yield [*where, test, number], shown(value), "text, a number, true or false"
