@@ -24,6 +24,7 @@ web
 release_board status
 engine usage
 recorder release state tokens
+room
 ledger
 labels
 documents logs measures

@@ -1,4 +1,7 @@
-"""Bounds on label values: what exceeds a bound goes to `other`, sums stay exact, and the overflow is counted."""
+"""Bounds on label values: what exceeds a bound goes to `other`, sums stay exact, and the overflow is counted.
+
+A bound is on what is in use: where it is reached, values of revisions that nobody uses any more give their places away.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 OTHER = "other"
 """Where values beyond a bound go."""
@@ -47,12 +50,27 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Bounds:
-    """Remembers which values have a place. A value that was known stays known, whatever comes in which order."""
+    """Remembers which values have a place. A value that was known stays known, whatever comes in which order.
+
+    Attributes:
+        limits: the bounds.
+        overflow: increments that went to `other`, by label.
+        make_room: asked where all places of a label are taken; frees some and says whether it did.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.overflow: Counter[str] = Counter()
+        self.make_room: Callable[[str], bool] = lambda _: False
         self._known: dict[str, set[str]] = {}
+
+    def known(self, name: str) -> frozenset[str]:
+        """The values of a label that have a place."""
+        return frozenset(self._known.get(name, ()))
+
+    def forget(self, name: str, values: Iterable[str]) -> None:
+        """Takes values of a label their place."""
+        self._known.get(name, set()).difference_update(values)
 
     def learn(self, names: Iterable[str], values: Iterable[str]) -> None:
         """Gives values of an earlier run their place back, even above a bound that has been lowered since."""
@@ -60,11 +78,24 @@ class Bounds:
             if value not in RESERVED:
                 self._known.setdefault(name, set()).add(value)
 
-    def bound(self, names: tuple[str, ...], labels: Mapping[str, str]) -> tuple[str, ...]:
-        """Label values in wire order; those without a place become `other`."""
-        return tuple([self._one(name, labels.get(name, "")) for name in names])
+    def bound(self, names: tuple[str, ...], labels: Mapping[str, str], *, counted: bool = True) -> tuple[str, ...]:
+        """Label values in wire order; those without a place become `other`.
 
-    def _one(self, name: str, value: str) -> str:
+        Args:
+            names: the labels.
+            labels: their values.
+            counted: whether it is for an increment: a level that is set again and again overflows nothing anew.
+        """
+        return tuple([self._one(name, labels.get(name, ""), counted) for name in names])
+
+    def placed(self, names: tuple[str, ...], labels: Mapping[str, str]) -> tuple[str, ...]:
+        """The same of values that may have a place already; none is given one."""
+        return tuple([self._placed(name, labels.get(name, "")) for name in names])
+
+    def _placed(self, name: str, value: str) -> str:
+        return value if value in RESERVED or value in self._known.get(name, ()) else OTHER
+
+    def _one(self, name: str, value: str, counted: bool) -> str:
         if value in RESERVED:
             return value
         known = self._known.get(name)
@@ -72,10 +103,11 @@ class Bounds:
             known = self._known[name] = set()
         if value in known:
             return value
-        if len(known) < self.limits.of(name) and self._fits(value):
+        if self._fits(value) and (len(known) < self.limits.of(name) or self.make_room(name)):
             known.add(value)
             return value
-        self.overflow[name] += 1
+        if counted:
+            self.overflow[name] += 1
         return OTHER
 
     def _fits(self, value: str) -> bool:

@@ -2,7 +2,8 @@
 
 Values only grow. A new label set stands at 0 for a short hold before its value shows, so that PromQL's `increase()`
 sees the first requests of a new revision (prometheus/prometheus#1673). A revision that nobody has used for a while is
-withdrawn but not forgotten: when it returns, its old total shows first and the new one after the hold.
+withdrawn but not forgotten: when it returns, its old total shows first and the new one after the hold. It is forgotten
+only where something new needs its place.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from . import measures
 from .labels import OTHER, Bounds, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
     from .measures import Family
 
@@ -58,10 +59,15 @@ class Release:
 
 @dataclass(slots=True)
 class Dirt:
-    """What has changed since it was last written."""
+    """What has changed since it was last written; what is gone may have come anew since."""
 
     series: set[Key] = field(default_factory=set)
     releases: set[tuple[str, ...]] = field(default_factory=set)
+    gone: set[Key] = field(default_factory=set)
+    gone_releases: set[tuple[str, ...]] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.series or self.releases or self.gone or self.gone_releases)
 
 
 def _bounds(parts: Mapping[str, Amount]) -> set[str]:
@@ -87,7 +93,14 @@ class InvalidAmountError(ValueError):
 
 
 class Ledger:
-    """Counters by label set. Not thread-safe: the recorder is the one door."""
+    """Counters by label set. Not thread-safe: the recorder is the one door.
+
+    Attributes:
+        bounds, series, releases: which label values have a place, all series, and when their releases were used.
+        series_overflow: increments that went to `other` because a family was full, by family.
+        dirt: what is to be written.
+        make_room: asked where a family is full; forgets some of its series and says whether it did.
+    """
 
     def __init__(self, limits: Limits, *, hold_seconds: float, expire_seconds: float) -> None:
         self.bounds = Bounds(limits)
@@ -95,6 +108,7 @@ class Ledger:
         self.releases: dict[tuple[str, ...], Release] = {}
         self.series_overflow: dict[str, int] = {}
         self.dirt = Dirt()
+        self.make_room: Callable[[str], bool] = lambda _: False
         self._hold = hold_seconds
         self._expire = expire_seconds
         self._sizes: dict[str, int] = {}
@@ -149,13 +163,34 @@ class Ledger:
         """Releases that are not withdrawn, by `source, provider, model, template, template_revision`."""
         return ((key, one) for key, one in self.releases.items() if not self._expired(one, now, last_scrape))
 
+    def withdrawn_releases(self, now: float, last_scrape: float) -> dict[tuple[str, ...], Release]:
+        """The others, the longest unused first."""
+        found = [(key, one) for key, one in self.releases.items() if self._expired(one, now, last_scrape)]
+        return dict(sorted(found, key=lambda pair: pair[1].touched))
+
+    def forget(self, releases: Container[tuple[str, ...]]) -> list[Key]:
+        """Drops releases with all their series, and gives these."""
+        keys = [key for key in self.series if self.release_of(key) in releases]
+        for key in keys:
+            del self.series[key]
+            self._sizes[key.family] -= 1
+        names = [name for name in self.releases if name in releases]
+        for name in names:
+            del self.releases[name]
+        self.dirt.series.difference_update(keys)
+        self.dirt.releases.difference_update(names)
+        self.dirt.gone.update(keys)
+        self.dirt.gone_releases.update(names)
+        return keys
+
     def _expired(self, release: Release, now: float, last_scrape: float) -> bool:
         return now - release.touched >= self._expire and last_scrape > release.touched + self._hold
 
     def _find(self, family: Family, values: tuple[str, ...], now: float) -> tuple[Key, Series]:
         key = Key(family.name, values)
         one = self.series.get(key)
-        if one is None and self._sizes.get(family.name, 0) >= self.bounds.limits.series:
+        full = one is None and self._sizes.get(family.name, 0) >= self.bounds.limits.series
+        if full and not self.make_room(family.name):
             self.series_overflow[family.name] = self.series_overflow.get(family.name, 0) + 1
             pairs = zip(family.labels, values, strict=True)
             key = Key(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from . import measures
 from .ledger import Amount, Dirt, Key, Ledger, Parts, Release
+from .room import Room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from .state import Store
 
 _log = logging.getLogger(__name__)
+
+_AGAIN_SECONDS = 60.0
+"""Where nothing could be forgotten, how long nobody looks again: to look costs as much as a scrape."""
 
 Payload: TypeAlias = "bytes | Callable[[], bytes] | None"
 """A position; one that costs something to make is given as a function, which is called when it is written."""
@@ -94,6 +98,10 @@ class Recorder:
         self._gauges: dict[Key, float] = {}
         self._origins: dict[str, dict[str, str]] = {}
         self._last_scrape = clock()
+        self._room = Room(self._ledger, self._gauges)
+        self._ledger.bounds.make_room = lambda label: self._make_room(label, self._room.for_label)
+        self._ledger.make_room = lambda family: self._make_room(family, self._room.for_family)
+        self._in_vain: dict[str, float] = {}
         self._writes = self._failures = 0
         self._last_write: float | None = None
 
@@ -125,7 +133,7 @@ class Recorder:
         """
         with self._lock:
             dirt = self._ledger.dirt
-            if not (dirt.series or dirt.releases or self._pending):
+            if not (dirt or self._pending):
                 return True
             written = self._write()
             self._shown.update({key: dict(self._ledger.series[key].parts) for key in dirt.series})
@@ -136,7 +144,13 @@ class Recorder:
     def set_gauge(self, family: Family, labels: Mapping[str, str], value: float) -> None:
         """Sets a level. It shows at once and is not durable."""
         with self._lock:
-            self._gauges[Key(family.name, self._ledger.bounds.bound(family.labels, labels))] = value
+            values = self._ledger.bounds.bound(family.labels, labels, counted=False)
+            self._gauges[Key(family.name, values)] = value
+
+    def bounded(self, family: Family, labels: Mapping[str, str]) -> dict[str, str]:
+        """Labels as series of a family have them that were counted before; values that have no place are `other`."""
+        with self._lock:
+            return dict(zip(family.labels, self._ledger.bounds.placed(family.labels, labels), strict=True))
 
     def replace_gauges(
         self, family: Family, scope: Mapping[str, str], rows: Iterable[tuple[Mapping[str, str], float]]
@@ -225,6 +239,19 @@ class Recorder:
         with self._lock:
             self.commit()
             self._store.close()
+
+    def _make_room(self, what: str, look: Callable[[str, float, float], Iterable[Key] | None]) -> bool:
+        """Forgets what is withdrawn where a label's places or a family's series are all taken; whether that helped."""
+        now = self._clock()
+        if 0 <= now - self._in_vain.get(what, -_AGAIN_SECONDS) < _AGAIN_SECONDS:
+            return False
+        gone = look(what, now, self._last_scrape)
+        if gone is None:
+            self._in_vain[what] = now
+            return False
+        for key in gone:
+            self._shown.pop(key, None)
+        return True
 
     def _settled(self) -> Mapping[tuple[str, str], bytes | None]:
         """Pending positions, with those made that are made late."""

@@ -76,6 +76,13 @@ class Store:
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(
+                "DELETE FROM series WHERE family = ? AND labels = ?",
+                [(key.family, _text(key.values)) for key in ledger.dirt.gone],
+            )
+            self._db.executemany(
+                "DELETE FROM release WHERE labels = ?", [(_text(name),) for name in ledger.dirt.gone_releases]
+            )
+            self._db.executemany(
                 "INSERT OR REPLACE INTO series VALUES (?, ?, ?, ?, ?)",
                 [(k.family, _text(k.values), _text(one.parts), _text(one.base), one.hold_until) for k, one in series],
             )
