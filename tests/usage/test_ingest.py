@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from prefix_cache_exporter import measures
 from prefix_cache_exporter.config.model import Namespaces
 from prefix_cache_exporter.documents import DocumentError
+from prefix_cache_exporter.labels import Limits
 from prefix_cache_exporter.recorder import Change
 from prefix_cache_exporter.release import Release
 from prefix_cache_exporter.usage.inventory import load_inventory
@@ -175,6 +176,22 @@ def test_leading_fingerprints_of_a_revision(tmp_path):
     assert source.total("leading_fingerprint_requests", template_revision="good") == 39
     source.poll(1000)
     assert source.total("leading_fingerprints") is None
+
+
+def test_leading_fingerprints_of_revisions_beyond_the_bound_are_counted_together(tmp_path):
+    source = Source(tmp_path, fields=FIELDS, limits=Limits(labels={"template_revision": 2}))
+    source.append("".join(line(n, t="t", r=f"r{n}", front=f"front {n % 300}") for n in range(1000)))
+    source.poll()
+    distinct, requests = source.series("leading_fingerprints"), source.series("leading_fingerprint_requests")
+    assert {key[-1]: amount for key, amount in requests.items()} == {"r0": 1, "r1": 1, "other": 998}
+    assert {key[-1]: amount for key, amount in distinct.items() if key[-1] != "other"} == {"r0": 1, "r1": 1}
+    (others,) = (amount for key, amount in distinct.items() if key[-1] == "other")
+    assert others == pytest.approx(300, rel=0.07)  # three times the standard error
+    before = source.recorder.exposed()
+    for _ in range(3):
+        source.poll()
+    overflow = [one.parts for one in source.recorder.exposed() if one.family.id == "label_overflow"]
+    assert overflow == [one.parts for one in before if one.family.id == "label_overflow"]
 
 
 def test_the_inventory_says_what_is_eligible(tmp_path):

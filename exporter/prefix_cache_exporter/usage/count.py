@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .prices.book import PriceBook
     from .prices.cost import Unpriced
     from .record import UsageRecord
-    from .sketch import Window
     from .tally import Tally, TokenSums
 
 OLDEST_SECONDS, FUTURE_SECONDS = 86_400.0, 300.0
@@ -34,7 +33,6 @@ class Counting:
         prices: prices, or None where costs are not wanted.
         eligibility: decides eligible tokens.
         bands: upper edges of prompt-length bands.
-        fingerprints: the sliding window of leading fingerprints.
     """
 
     def __init__(
@@ -44,11 +42,9 @@ class Counting:
         prices: PriceBook | None = None,
         eligibility: Eligibility | None = None,
         bands: Sequence[int] = DEFAULT_BANDS,
-        fingerprints: Window | None = None,
     ) -> None:
         self._release, self.prices, self.eligibility = release, prices, eligibility
         self._bands, self._band_names = tuple(bands), band_names(bands)
-        self._fingerprints = fingerprints
 
     def count(self, record: UsageRecord, tally: Tally, now: float) -> None:
         """Adds one settled record; `now` is seconds since 1970."""
@@ -64,7 +60,7 @@ class Counting:
         self._skew(record, tally, now)
         if record.status == "success" and (record.ttft_seconds is not None or record.duration_seconds is not None):
             self.latency(record, labels, eligible, tally)
-        self.fingerprint(record, labels, now)
+        self.fingerprint(record, labels, tally)
 
     def labels(self, record: UsageRecord) -> Labels:
         """Label values of a record; its own release fields first, else the release in force."""
@@ -124,11 +120,12 @@ class Counting:
         if cost.output is not None:
             tally.add("output_cost", labels, cost.output, currency)
 
-    def fingerprint(self, record: UsageRecord, labels: Labels, now: float, requests: int = 1) -> None:
-        """Takes the leading fingerprint that some records share into the window."""
+    @staticmethod
+    def fingerprint(record: UsageRecord, labels: Labels, tally: Tally, requests: int = 1) -> None:
+        """Adds the leading fingerprint that some records share."""
         fingerprint = record.extra.get("leading_fingerprint")
-        if fingerprint is not None and self._fingerprints is not None:
-            self._fingerprints.add(labels[:4], int(fingerprint, 16), now, requests)
+        if fingerprint is not None:
+            tally.fingerprint(labels, int(fingerprint, 16), requests)
 
     @staticmethod
     def _skew(record: UsageRecord, tally: Tally, now: float) -> None:

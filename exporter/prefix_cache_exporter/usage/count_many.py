@@ -56,7 +56,7 @@ def count_group(counting: Counting, group: Group, tally: Tally, now: float) -> N
         for row in rows:
             record = record_of(sample, row)
             counting.latency(record, labels, counting.eligible(record, labels), tally)
-    counting.fingerprint(sample, labels, now, len(rows))
+    counting.fingerprint(sample, labels, tally, len(rows))
 
 
 def label_sums(counting: Counting, sample: UsageRecord, row: Row, ttls: Iterable[str]) -> tuple[Labels | None, Bounds]:
@@ -68,7 +68,7 @@ def label_sums(counting: Counting, sample: UsageRecord, row: Row, ttls: Iterable
     return (None, EVERYTHING) if concerned or bounds is None else (labels, bounds)
 
 
-def count_sums(counting: Counting, summed: Sums, tally: Tally, now: float) -> None:
+def count_sums(counting: Counting, summed: Sums, tally: Tally, now: float) -> None:  # noqa: ARG001  # as count_group
     """Adds what records add up to that `label_sums` gave labels to and whose times are not skewed."""
     labels: Labels = summed.label
     sums, count = tally.row(labels), summed.requests
@@ -81,7 +81,7 @@ def count_sums(counting: Counting, summed: Sums, tally: Tally, now: float) -> No
             tally.add("written_prompt_tokens", labels, amount, ttl)
     if counting.prices is not None:
         counting.money(cost_sums(counting.prices, summed), labels, tally, count)
-    counting.fingerprint(summed.sample, labels, now, count)
+    counting.fingerprint(summed.sample, labels, tally, count)
 
 
 def on_time(now: float) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.recorder import Change
 
-from .levels import publish, publish_fingerprints
+from .levels import publish, publish_fingerprints, take_fingerprints
 from .tally import Tally
 from .uptake import Uptake
 
@@ -48,7 +48,7 @@ class Ingest:
         ids: their memory of ids; it is stored here.
         counting: counts records.
         recorder: takes the changes.
-        fingerprints: the window of leading fingerprints to publish.
+        fingerprints: the window of leading fingerprints.
         quarantine: where the numbers of undecided records go.
         clock: seconds since 1970.
         monotonic: seconds that never go back.
@@ -163,6 +163,8 @@ class Ingest:
         for name, payload in self._uptake.cursors():
             change.cursor(cursor_kind(MERGE, self.source), name, payload)
         self._recorder.apply(change)
+        if self._fingerprints is not None:
+            take_fingerprints(self.source, self._recorder, self._fingerprints, tally, self._clock())
 
     def _begin(self) -> None:
         """Shows the counters that are truly 0 from the start."""

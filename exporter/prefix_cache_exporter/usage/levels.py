@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from .follow import Follower
     from .sketch import Window
+    from .tally import Tally
     from .uptake import Uptake
 
 _LABELS = ("provider", "model", "template", "template_revision")
@@ -28,6 +29,17 @@ def publish(source: str, recorder: Recorder, follower: Follower, uptake: Uptake)
     for family, level in levels.items():
         if level is not None:
             recorder.set_gauge(USAGE[family], {"source": source}, float(level))
+
+
+def take_fingerprints(source: str, recorder: Recorder, window: Window, tally: Tally, now: float) -> None:
+    """Takes the leading fingerprints of records into the window, once the recorder has their counters.
+
+    Under the labels that those have: of revisions beyond a bound, which are one series, they are counted as one's.
+    """
+    for (key, value), requests in tally.fingerprints.items():
+        labels = {"source": source, **dict(zip(_LABELS, key, strict=True))}
+        bounded = recorder.bounded(USAGE["leading_fingerprints"], labels)
+        window.add(tuple([bounded[name] for name in _LABELS]), value, now, requests)
 
 
 def publish_fingerprints(source: str, recorder: Recorder, window: Window, now: float) -> None:

@@ -60,7 +60,6 @@ def build_ingest(
         prices=prices,
         eligibility=Eligibility(inventory, block_size_tokens=source.block_size_tokens),
         bands=source.ttft_bands,
-        fingerprints=fingerprints,
     )
     readers = build_readers(source, usage_map, key=key, label=partial(label_sums, counting), memory=ids)
     return Ingest(

@@ -104,6 +104,7 @@ class Tally:
         self.more: dict[tuple[str, Labels, tuple[str, ...]], int] = {}
         self.seconds: dict[tuple[str, Labels, str, str], list[float]] = {}
         self.events: dict[tuple[str, str], int] = {}
+        self.fingerprints: dict[tuple[tuple[str, ...], int], int] = {}
 
     def row(self, labels: Labels) -> TokenSums:
         """The sums of one label set."""
@@ -121,6 +122,11 @@ class Tally:
         """Adds to a counter of the source; `value` is its second label."""
         key = (family, value)
         self.events[key] = self.events.get(key, 0) + amount
+
+    def fingerprint(self, labels: Labels, value: int, requests: int) -> None:
+        """Adds requests that share a leading fingerprint; `value` is its hash."""
+        key = (labels[:4], value)
+        self.fingerprints[key] = self.fingerprints.get(key, 0) + requests
 
     def observe(self, family: str, labels: Labels, band: str, state: str, seconds: float) -> None:
         """Adds one observation to a histogram."""
