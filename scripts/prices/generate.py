@@ -138,20 +138,8 @@ def _model(
     yield f"- id: {_scalar(model.id)}"
     yield f"  match: {_flow(list(_patterns(model.match)))}"
     yield "  prices:"
-    starts = [_start(period.constraint) for period in periods]
-    for period, rate, start in zip(periods, rates, starts, strict=True):
-        line: dict[str, Any] = {"from": start} if start else {}
-        if isinstance(period.constraint, genai.TimeOfDateConstraint):
-            # A daily window listed after a dated price belongs to that price: before its day there was no such window.
-            before = [date for date in starts[: periods.index(period)] if date]
-            line |= {"from": before[-1]} if before else {}
-            line["daily"] = {
-                "from": f"{period.constraint.start_time:%H:%M}",
-                "to": f"{period.constraint.end_time:%H:%M}",
-            }
-        for gap in gaps:
-            rate = _filled(rate, gap)  # noqa: PLW2901  # one more price
-        yield f"  - {_flow(line | {key: value for key, value in rate.items() if value})}"
+    kept = next((gap["prices"] for gap in gaps if "prices" in gap), None)
+    yield from (f"  - {_flow(price)}" for price in kept or _listed(periods, rates, gaps))
     modes = list(_modes(model, periods, ttl, batch))
     for upon in stacked:
         modes += [
@@ -169,6 +157,26 @@ def _model(
     address = re.search(r"https://[^\s,;)]+[^\s,;).]", model.price_comments or "")
     if address:
         yield f"  source: {address.group()}"
+
+
+def _listed(
+    periods: list[genai.ConditionalPrice], rates: list[dict[str, Any]], gaps: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """The prices of a model over time as the package has them."""
+    starts = [_start(period.constraint) for period in periods]
+    for period, rate, start in zip(periods, rates, starts, strict=True):
+        line: dict[str, Any] = {"from": start} if start else {}
+        if isinstance(period.constraint, genai.TimeOfDateConstraint):
+            # A daily window listed after a dated price belongs to that price: before its day there was no such window.
+            before = [date for date in starts[: periods.index(period)] if date]
+            line |= {"from": before[-1]} if before else {}
+            line["daily"] = {
+                "from": f"{period.constraint.start_time:%H:%M}",
+                "to": f"{period.constraint.end_time:%H:%M}",
+            }
+        for gap in gaps:
+            rate = _filled(rate, gap)  # noqa: PLW2901  # one more price
+        yield line | {key: value for key, value in rate.items() if value}
 
 
 def _filled(rate: dict[str, Any], gap: Mapping[str, Any]) -> dict[str, Any]:
@@ -333,6 +341,8 @@ def _flow(value: Any) -> str:
 
 
 def _scalar(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, Decimal | int | float):
         return f"{Decimal(str(value)).normalize():f}"
     text = str(value)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+import yaml
 from genai_prices import Usage, data
 from genai_prices import types as genai
 
@@ -88,8 +89,14 @@ def test_a_name_finds_the_model_that_the_package_finds_or_none_where_it_was_left
 
 def test_costs_are_those_of_the_package_for_every_model_date_tier_and_length():
     books, wrong, seen = PriceBook.load(), [], 0
+    gaps = yaml.safe_load(generate.GAPS.read_text())
+    by_hand = {
+        (book, entry["id"]) for book, facts in gaps.items() for entry in facts.get("models", ()) if "prices" in entry
+    }
     for book, provider, model, name in _models():
         if provider.find_model(name) is not model or model.id not in {ours.id for ours in book.models}:
+            continue
+        if (book.provider, model.id) in by_hand:
             continue
         for day in DAYS:
             for context in CONTEXTS:

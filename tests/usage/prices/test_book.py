@@ -256,6 +256,40 @@ def test_a_price_holds_from_its_day_on(shipped):
     assert uncached(2026, 8, 1) == 200 * MILLIONTH
 
 
+def at(moment: str) -> float:
+    return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("model", "moment", "rates"),
+    [
+        # https://api-docs.deepseek.com/quick_start/pricing, as it stood at each time: input, read, output per million
+        ("deepseek-chat", "2025-08-01T12:00:00", (0.27, 0.07, 1.1)),
+        ("deepseek-chat", "2025-08-01T20:00:00", (0.135, 0.035, 0.55)),
+        ("deepseek-reasoner", "2025-09-10T20:00:00", (0.56, 0.07, 1.68)),
+        ("deepseek-chat", "2025-12-01T20:00:00", (0.28, 0.028, 0.42)),
+        ("deepseek-chat", "2026-05-01T02:00:00", (0.14, 0.0028, 0.28)),
+        ("deepseek-v4-flash", "2026-08-16T02:00:00", (0.14, 0.0028, 0.28)),
+        ("deepseek-v4-flash", "2026-08-20T02:00:00", (0.44, 0.014, 1.32)),
+        ("deepseek-v4-flash", "2026-08-22T02:00:00", (0.44, 0.014, 1.32)),  # a Saturday, the last with a peak
+        ("deepseek-v4-flash", "2026-08-23T02:00:00", (0.22, 0.007, 0.66)),  # a Sunday
+        ("deepseek-v4-flash", "2026-08-24T09:59:59", (0.44, 0.014, 1.32)),
+        ("deepseek-v4-flash", "2026-08-24T10:00:00", (0.22, 0.007, 0.66)),
+        ("deepseek-v4-pro", "2026-11-27T06:00:00", (1.32, 0.044, 3.96)),  # a Friday
+        ("deepseek-v4-pro", "2026-11-28T06:00:00", (0.66, 0.022, 1.98)),
+        ("deepseek-flash", "2026-11-29T03:00:00", (0.15, 0.003, 0.6)),
+        ("deepseek-flash", "2026-11-30T03:00:00", (0.3, 0.006, 1.2)),
+    ],
+)
+def test_a_peak_on_weekdays_costs_more_and_none_on_weekends(shipped, model, moment, rates):
+    found = shipped.rates("deepseek", model, time=at(moment))
+    assert (found.input, found.read, found.output) == tuple(round(rate * 10**12) for rate in rates)
+
+
+def test_a_name_that_is_no_longer_served_has_no_price(shipped):
+    assert shipped.rates("deepseek", "deepseek-chat", time=at("2026-08-01T00:00:00")) == "no_price_for_time"
+
+
 def test_a_daily_window_is_in_utc_and_may_pass_midnight(book):
     prices = book("""
 provider: house

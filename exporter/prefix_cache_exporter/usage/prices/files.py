@@ -106,6 +106,7 @@ def _span(entry: Mapping[str, Any]) -> Span:
         _midnight(entry["from"]) if "from" in entry else -FOREVER,
         _midnight(entry["to"]) if "to" in entry else FOREVER,
         (_second(daily["from"]), _second(daily["to"])) if daily else None,
+        bool(daily and daily.get("weekdays")),
     )
 
 

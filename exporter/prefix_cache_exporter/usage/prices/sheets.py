@@ -12,16 +12,20 @@ if TYPE_CHECKING:
 
 FOREVER = float("inf")
 _DAY = 86400
+_THURSDAY = 3
+"""The day of the week that 1970 began with; Monday is 0."""
+_SATURDAY = 5
 Price = tuple[Decimal, bool]
 """A price per token, or (True) a multiple of the input price."""
 
 
 class Span(msgspec.Struct, frozen=True):
-    """When a price holds, in seconds since 1970 and seconds of the UTC day."""
+    """When a price holds, in seconds since 1970 and seconds of the UTC day, of weekdays alone or of every day."""
 
     start: float
     end: float
     daily: tuple[int, int] | None
+    weekdays: bool = False
 
     @property
     def always(self) -> bool:
@@ -34,8 +38,10 @@ class Span(msgspec.Struct, frozen=True):
             return False
         if self.daily is None:
             return True
+        day, second = divmod(int(time), _DAY)
+        if self.weekdays and (day + _THURSDAY) % 7 >= _SATURDAY:
+            return False
         first, last = self.daily
-        second = int(time) % _DAY
         return first <= second < last if first < last else second >= first or second < last
 
 
