@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 
 from prefix_cache_exporter.usage import follow
+from prefix_cache_exporter.usage.following.piped import Piped
 from support.logs import Logs, ids, record
 
 
@@ -52,7 +53,7 @@ def test_a_last_line_without_its_end_is_taken_when_it_is_whole(tmp_path):
 
 def test_standard_input(tmp_path):
     reader, writer = os.pipe()
-    logs = Logs(tmp_path, "-", "a.log", stdin=reader)
+    logs = Logs(tmp_path, "-", "a.log", stdin=Piped(reader))
     assert logs.poll() == []
     os.write(writer, (record(1) + record(2)[:50]).encode())
     assert ids(logs.poll()) == ["L1"]

@@ -27,11 +27,11 @@ class Joiner:
     """Joins the parts of each stream's lines; streams interleave (fluent/fluent-bit#4387).
 
     Args:
-        limit: longest joined line in bytes.
+        limit: longest joined line in bytes; also an attribute.
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._open: dict[bytes, _Open] = {}
 
     def push(self, line: bytes, start: int) -> tuple[bytes | None, str | None]:
@@ -46,10 +46,10 @@ class Joiner:
         parts = self._open.get(stream)
         if parts is None:
             if not more:
-                return (text, None) if len(text) <= self._limit else (None, TOO_LONG)
+                return (text, None) if len(text) <= self.limit else (None, TOO_LONG)
             parts = self._open[stream] = _Open(start)
         if parts.text is not None:
-            if len(parts.text) + len(text) > self._limit:
+            if len(parts.text) + len(text) > self.limit:
                 parts.text = None
             else:
                 parts.text += text

@@ -50,6 +50,11 @@ class Cutter:
         self._limit = limit
         self._joiner = cri.Joiner(limit)
 
+    def limit(self, limit: int) -> None:
+        """Sets the longest line from here on."""
+        self._limit = limit
+        self._joiner.limit = limit
+
     def values(self, data: bytes, offset: int, mode: str) -> Cut | None:
         """Whole JSON values at the front of bytes that begin between two; None where there are none."""
         found = arrays.find_values(data, inside=mode == INSIDE)

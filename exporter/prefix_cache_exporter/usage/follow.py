@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import files
 from .contents import UnreadableError
+from .following import piped
 from .following.batches import Batch, Notes
 from .following.discovery import Discovery
 from .following.opened import LAST_LINE_SECONDS, ROTATED_SECONDS
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .following.opened import Followed
+    from .following.piped import Piped
 
 LOOK_SECONDS = 1.0
 """New files are looked for this often."""
@@ -42,7 +44,7 @@ class Follower:
         line_limit: longest line in bytes.
         clock: monotonic seconds.
         opener: opens a path for reading and returns the descriptor.
-        stdin: descriptor of standard input.
+        stdin: standard input.
     """
 
     def __init__(
@@ -53,12 +55,13 @@ class Follower:
         line_limit: int = 4 << 20,
         clock: Callable[[], float] = time.monotonic,
         opener: Callable[[str], int] | None = None,
-        stdin: int = 0,
+        stdin: Piped = piped.PROCESS,
     ) -> None:
         self._clock = clock
         self._notes = Notes()
         self._tracker = Tracker(saved, self._notes, line_limit=line_limit, clock=clock)
         self._opener = Opener(opener)
+        self._stdin = stdin
         self._discovery = Discovery(patterns, self._tracker, self._opener, stdin)
         self._looked: float | None = None
 
@@ -108,7 +111,9 @@ class Follower:
 
     def close(self) -> None:
         """Closes every file. Positions stand where the last batch left them."""
-        for key, _ in self._tracker.opened:
+        for key, one in self._tracker.opened:
+            if one.path == files.STANDARD_INPUT:
+                self._stdin.leave(one.log)
             self._tracker.close(key)
 
     def _look(self) -> None:

@@ -44,6 +44,11 @@ class Log:
         if position.mode == CRI and position.rewind < position.offset:
             self._rejoin()
 
+    def limit(self, limit: int) -> None:
+        """Sets the longest line from here on."""
+        self._most = limit + SLACK
+        self._cutter.limit(limit)
+
     def advance(self) -> Piece | None:
         """Reads the next whole lines, up to a chunk. None while there are none.
 

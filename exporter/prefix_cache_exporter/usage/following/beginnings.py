@@ -34,10 +34,6 @@ class Beginnings:
         self._matched = matched
         self._folders.clear()
 
-    def pipe(self) -> int:
-        """A number for standard input."""
-        return self._tracker.known.add(Position(-1, -1))
-
     def log(self, match: Match) -> int:
         """A number for a log that begins in a file."""
         known = self._tracker.known

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.usage import files
-from prefix_cache_exporter.usage.contents import Pipe
 
 from .adopt import Adopter
 from .beginnings import Beginnings
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from .opened import Followed
     from .opener import Opener
+    from .piped import Piped
     from .tracker import Tracker
 
 
@@ -26,17 +26,17 @@ class Discovery:
         patterns: paths and globs; `-` is standard input.
         tracker: the logs.
         opener: opens files.
-        stdin: descriptor of standard input.
+        stdin: standard input.
     """
 
-    def __init__(self, patterns: Sequence[str], tracker: Tracker, opener: Opener, stdin: int) -> None:
+    def __init__(self, patterns: Sequence[str], tracker: Tracker, opener: Opener, stdin: Piped) -> None:
         self._patterns, self._tracker, self._opener = list(patterns), tracker, opener
         self._beginnings = Beginnings(tracker, opener)
         self._adopter = Adopter(tracker, opener, self._beginnings)
         self._rests = Rests(tracker, opener)
         self._looked = 0.0
         self._piped = files.STANDARD_INPUT in self._patterns
-        self._pipe: int | None = stdin if self._piped else None
+        self._pipe: Piped | None = stdin if self._piped else None
 
     @property
     def crowded(self) -> bool:
@@ -96,5 +96,5 @@ class Discovery:
 
     def _take_pipe(self) -> None:
         if self._pipe is not None:
-            pipe, self._pipe = Pipe(self._pipe), None
-            self._tracker.follow(self._beginnings.pipe(), pipe, (-1, -1), files.STANDARD_INPUT)
+            pipe, self._pipe = self._pipe, None
+            self._tracker.read_on(pipe)

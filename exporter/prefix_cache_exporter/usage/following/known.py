@@ -67,10 +67,15 @@ class Known:
             found |= self._by_name.get(part, set())
         return [(key, self._positions[key]) for key in sorted(found, reverse=True)]
 
-    def add(self, position: Position) -> int:
-        """Takes in a log that was never seen, and gives its number."""
-        key = self._next
-        self._next += 1
+    def add(self, position: Position, number: int | None = None) -> int:
+        """Takes in a log that was never seen, and gives its number.
+
+        Args:
+            position: where its reading stands.
+            number: one that it should have if no other log has it: what is known of its lines goes by it.
+        """
+        key = self._next if number is None or number in self._positions else number
+        self._next = max(self._next, key + 1)
         self.store(key, position)
         return key
 

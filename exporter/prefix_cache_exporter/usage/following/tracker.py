@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.pieces import Piece
 
     from .batches import Notes
+    from .piped import Piped
 
 
 _CLOSED_AT_ONCE = 64
@@ -76,6 +77,13 @@ class Tracker:
         self.known.move(key, position)
         log = Log(content, position, self._limit)
         self.opened.add(key, Followed(log, file, path, self._clock(), judged))
+
+    def read_on(self, pipe: Piped) -> None:
+        """Reads standard input, on from where another follower left it; not where one has come to its end."""
+        log = pipe.take(self._limit)
+        if log is not None:
+            pipe.key = self.known.add(log.position, pipe.key)
+            self.opened.add(pipe.key, Followed(log, log.position.file, files.STANDARD_INPUT, self._clock()))
 
     def lose_sight(self, key: int) -> None:
         """A log's file does not hold it any more, or cannot be read just now: its rest is looked for."""
