@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from prefix_cache_exporter.documents import DocumentError, place, shown
+from prefix_cache_exporter.labels import DEFAULT_LIMITS, RESERVED, Limits
 from prefix_cache_exporter.mistakes import refuse
+from prefix_cache_exporter.usage.namespaces import bucket_names
 from prefix_cache_exporter.usage.paths import EVERY, PathError, parse_path
 from prefix_cache_exporter.web.address import AddressError, parse_address
 
@@ -44,6 +46,8 @@ def _findings(data: Mapping[str, Any]) -> Iterator[_Finding]:
     yield from _infinite(data, ())
     yield from _addresses(data.get("web") or {})
     yield from _names(data)
+    yield from _namespaces(data)
+    yield from _standard_input(data)
     yield from _release(data.get("release") or {}, "release")
     for number, engine in enumerate(data.get("engines") or ()):
         yield from _engine(engine, f"engines[{number}]")
@@ -80,6 +84,32 @@ def _names(data: Mapping[str, Any]) -> Iterator[_Finding]:
             if source["name"] in seen:
                 yield f"{at}.name", shown(source["name"]), f"another name than {seen[source['name']]} has"
             seen[source["name"]] = at
+
+
+def _namespaces(data: Mapping[str, Any]) -> Iterator[_Finding]:
+    """What is allowed by name, or is one of so many buckets, must have a place on the page."""
+    limits: Mapping[str, Any] = data.get("limits") or {}
+    names: set[str] = set()
+    longest = limits.get("label_length", Limits().label_length)
+    for number, source in enumerate(data.get("usage") or ()):
+        spaces = source.get("namespaces") or {}
+        names.update(bucket_names(spaces.get("buckets") or 0))
+        for place_, name in enumerate(spaces.get("allow") or ()):
+            names.add(name)
+            if len(name) > longest:
+                at = f"usage[{number}].namespaces.allow[{place_}]"
+                yield at, f"a name of {len(name)} characters", f"at most limits.label_length ({longest})"
+    wanted = len(names - RESERVED)
+    most = (limits.get("labels") or {}).get("namespace", DEFAULT_LIMITS["namespace"])
+    if wanted > most:
+        yield "limits.labels.namespace", f"{most} for {wanted} namespaces", f"at least {wanted}"
+
+
+def _standard_input(data: Mapping[str, Any]) -> Iterator[_Finding]:
+    """Two readers would have every other piece of it."""
+    readers = [number for number, source in enumerate(data.get("usage") or ()) if "-" in source["paths"]]
+    for number in readers[1:]:
+        yield f"usage[{number}].paths", '"-"', f"standard input in usage[{readers[0]}] alone"
 
 
 def _engine(engine: Mapping[str, Any], at: str) -> Iterator[_Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -31,9 +30,8 @@ class Protector:
 
     def __init__(self, *, allow: Collection[str] = (), buckets: int | None = None, key: bytes = b"") -> None:
         self._allow = frozenset(allow)
-        self._buckets = buckets
         self._key = fitted(key)
-        self._width = 1 if not buckets else max(1, math.ceil(math.log10(buckets)))
+        self._names = bucket_names(buckets or 0)
 
     def __call__(self, fields: dict[str, str]) -> dict[str, str]:
         """The fields as they may be kept."""
@@ -58,13 +56,18 @@ class Protector:
         known = tenant if tenant is not None else name
         if known is None:
             return ""
-        if self._buckets:
-            bucket = int.from_bytes(self._hash(known), "big") % self._buckets
-            return f"bucket-{bucket:0{self._width}}"
+        if self._names:
+            return self._names[int.from_bytes(self._hash(known), "big") % len(self._names)]
         return OTHER if self._allow else ""
 
     def _hash(self, text: str) -> bytes:
         return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=self._key).digest()
+
+
+def bucket_names(buckets: int) -> tuple[str, ...]:
+    """The names of so many buckets, all of one length."""
+    width = len(str(max(buckets - 1, 0)))
+    return tuple([f"bucket-{bucket:0{width}}" for bucket in range(buckets)])
 
 
 def fitted(key: bytes) -> bytes:
