@@ -101,16 +101,18 @@ def _add_modalities(
 
 
 def _added(parts: Any) -> tuple[int | None, str | None]:
-    """The numbers among an object's members, added, and what is wrong with one of them; None where there is none."""
-    counts = [
-        tokens(value)
-        for value in (parts.values() if isinstance(parts, dict) else ())
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    ]
-    for _, problem in counts:
-        if problem is not None:
+    """The numbers among an object's members, added, and what is wrong with one of them; None where there is none.
+
+    Text that is no number says something else, such as where the tokens came from.
+    """
+    total = None
+    for value in parts.values() if isinstance(parts, dict) else ():
+        count, problem = tokens(value)
+        if problem is None:
+            total = (total or 0) + (count or 0)
+        elif problem != "not_a_number" or isinstance(value, float):
             return None, problem
-    return (sum(count or 0 for count, _ in counts), None) if counts else (None, None)
+    return total, None
 
 
 def written_by_ttl(record: Any, usage: Any, usage_map: UsageMap) -> tuple[dict[str, int] | None, str | None]:

@@ -32,9 +32,11 @@ def read(f: Fragment, usage_map: UsageMap, override: bool | None) -> Reading:
     reads = f.read
     if f.input is None:
         return _without_input(f, usage_map, write)
+    belied = False
     if reads is None and f.uncached is not None and rule != EXCLUSIVE and override is not False:
         reads = f.input - f.uncached - (write or 0)  # DeepSeek's miss: what is left of the prompt was hit
-        reads = reads if reads >= 0 else None
+        belied = reads < 0
+        reads = None if belied else reads
     fit = fit_total(
         f, usage_map, rule if override is None else INCLUSIVE if override else EXCLUSIVE, reads or 0, write or 0
     )
@@ -51,7 +53,7 @@ def read(f: Fragment, usage_map: UsageMap, override: bool | None) -> Reading:
         return Reading(None, None, write, f.input, fit.output, "cache_unknown", anomalies)
     reading = _apply(chosen, quality, anomalies, f.input + fit.extra, reads, write, fit.output, usage_map)
     rest = reading.uncached
-    if f.uncached is not None and rest is not None and f.uncached not in {rest, rest + (write or 0)}:
+    if belied or (f.uncached is not None and rest is not None and f.uncached not in {rest, rest + (write or 0)}):
         # Some leave the writes in what they call uncached. Anything else belies the input, the reads or the writes.
         reading = reading._replace(quality="anomaly", anomalies=(*reading.anomalies, "uncached_mismatch"))
     return reading
