@@ -14,9 +14,14 @@ LONGEST_SECONDS: Final = 1e11
 """No span is longer: moments are no further apart up to the year 5138, and sums of endless ones would be no number."""
 
 _WHOLE = re.compile(r"\s*([+-]?\d{1,19})(?:\.0*)?\s*")
-_GO = re.compile(r"(.*?\d) ?([+-]\d{4})?(?: [A-Z]{3,4})?(?: M=[+-][\d.]+)?")
+_GO = re.compile(r"(.*?\d) ?([+-]\d{2}:?\d{2})?(?: [A-Z]{3,4})?(?: M=[+-][\d.]+)?")
+_SLASHES = re.compile(r"(\d{4})/(\d{2})/(\d{2})(?=[ T]|$)")
+_COMPACT = re.compile(r"\s*((?:20)\d{6})(?:(\d{6})(\d{3})?)?\s*")
+"""`20261102`, `20261102100000` and with milliseconds: no number of s, ms, µs or ns has as many digits today."""
 _EPOCH = re.compile(r"\s*\d{1,20}(?:\.\d{1,12})?\s*")
 _UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_LONGEST_MILLISECONDS: Final = 10**13
+"""More than any number of milliseconds until the year 2286."""
 LONGEST_WORD: Final = 512
 
 
@@ -50,25 +55,41 @@ def seconds_since_epoch(value: Any) -> float | None:
     """A moment in seconds since 1970, from text or a number of s, ms, µs or ns; None where it is none.
 
     Text is ISO 8601, or as Go, HTTP and access logs write it; without a zone it is UTC. The unit of a number follows
-    from its size: all four tell apart any year after 1973.
+    from its size: all four tell apart any year after 1973. Year, month and day without anything between them, with the
+    time of day or without, are a date in text, and in a number where the time of day is there too.
     """
     if isinstance(value, str):
+        if (found := _COMPACT.fullmatch(value)) and (moment := _compact(found)) is not None:
+            return moment
         if _EPOCH.fullmatch(value):
             value = float(value)
         else:
             return _iso(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e20:  # noqa: PLR2004  # NaN too
         return None
+    if value >= _LONGEST_MILLISECONDS and (found := _COMPACT.fullmatch(str(value))):
+        moment = _compact(found)
+        if moment is not None:
+            return moment
     for parts in (1, 10**3, 10**6, 10**9):
         if value / parts < 1e11:  # noqa: PLR2004  # the year 5138
             return value / parts
     return None
 
 
+def _compact(found: re.Match[str]) -> float | None:
+    day, clock, thousandths = found.groups()
+    try:
+        moment = datetime.fromisoformat(f"{day}T{clock or '000000'}.{thousandths or '000'}")
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC).timestamp()
+
+
 def _iso(text: str) -> float | None:
     text = text.strip()
     moment = None
-    for parse in (datetime.fromisoformat, _go, _http, _access_log):
+    for parse in (datetime.fromisoformat, _go, _slashed, _http, _access_log):
         try:
             moment = parse(text)
         except (ValueError, TypeError, OverflowError):
@@ -91,6 +112,14 @@ def _go(text: str) -> datetime:
     if found is None or (found[2] is None and not text.endswith((" UTC", " GMT"))):
         raise ValueError
     return datetime.fromisoformat(found[1] + (found[2] or ""))
+
+
+def _slashed(text: str) -> datetime:
+    """`2026/03/02 19:59:00`, as Go's log and nginx's error log begin."""
+    found = _SLASHES.match(text)
+    if found is None:
+        raise ValueError
+    return datetime.fromisoformat("-".join(found.groups()) + text[found.end() :])
 
 
 def _http(text: str) -> datetime:
