@@ -35,6 +35,7 @@ class Source:
         self.hold, self.limits = hold, limits or Limits()
         self.release = Release()
         self.now = 1_772_452_800.0  # 2026-03-02T12:00:00Z
+        self.set_by = 0.0  # how far the clock has been set from there
         self.start()
 
     def start(self) -> None:
@@ -43,7 +44,7 @@ class Source:
             self.limits,
             hold_seconds=self.hold,
             expire_seconds=3600,
-            clock=lambda: self.now,
+            clock=lambda: self.now + self.set_by,
         )
         source = UsageSource(**self.options)
         self.ingest = build_ingest(
@@ -54,7 +55,7 @@ class Source:
             release=lambda: self.release,
             prices=PRICES,
             inventory=self.inventory,
-            clock=lambda: self.now,
+            clock=lambda: self.now + self.set_by,
             monotonic=lambda: self.now,
         )
 

@@ -271,6 +271,21 @@ def test_events_of_a_stream_settle_after_a_while_or_a_kill(tmp_path):
     assert source.total("output_tokens") == 7
 
 
+@pytest.mark.parametrize("seconds", [-200_000, 200_000], ids=["back", "forward"])
+def test_a_clock_that_is_set_ends_no_stream(tmp_path, seconds):
+    first = {"id": "s1", "choices": [{"finish_reason": None}], "usage": {"prompt_tokens": 900, "completion_tokens": 1}}
+    last = {"id": "s1", "choices": [{"finish_reason": "stop"}], "usage": {"prompt_tokens": 900, "completion_tokens": 7}}
+    source = Source(tmp_path, json.dumps(first) + "\n", format="vllm.chat.stream", settle_seconds=5)
+    source.poll()
+    source.set_by = seconds
+    source.poll()
+    assert source.total("open_records") == 1
+    source.append(json.dumps(last) + "\n")
+    source.poll()
+    source.poll(6)
+    assert (source.total("requests", status="success"), source.total("output_tokens")) == (1, 7)
+
+
 def test_a_mistake_of_ours_costs_one_counted_line(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(logging.getLogger("prefix_cache_exporter"), "propagate", True)
     source = Source(tmp_path, format="openai.chat.stream")

@@ -84,6 +84,7 @@ class Ingest:
             recorder=recorder,
             quarantine=quarantine,
             clock=clock,
+            steady=steady_clock(clock, monotonic),
         )
         self._begin()
 
@@ -172,6 +173,15 @@ class Ingest:
         for family in ("lines", "duplicate_records"):
             tally.event(family, amount=0)
         self._apply(tally, {})
+
+
+def steady_clock(clock: Callable[[], float], monotonic: Callable[[], float]) -> Callable[[], float]:
+    """Seconds since 1970 by the clock of now, which go on at their pace however the clock is set.
+
+    A clock that is set when a machine has begun, or goes on, must not end the streams that are being written then.
+    """
+    began = clock() - monotonic()
+    return lambda: began + monotonic()
 
 
 def cursor_kind(kind: str, source: str) -> str:

@@ -45,6 +45,7 @@ class Uptake:
         recorder: is told of mistakes of ours.
         quarantine: where the numbers of undecided records go.
         clock: seconds since 1970.
+        steady: seconds that no setting of the clock moves, for what records wait.
 
     Attributes:
         last_record: when a record was counted last, in seconds since 1970; None where none ever was.
@@ -61,7 +62,9 @@ class Uptake:
         recorder: Recorder,
         quarantine: QuarantineFile | None = None,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.time,
     ) -> None:
+        self._steady = steady
         self._source, self._intake, self._blocks, self._ids = source, intake, blocks, ids
         self._counting, self._recorder, self._quarantine, self._clock = counting, recorder, quarantine, clock
         self._complained = False
@@ -93,7 +96,7 @@ class Uptake:
 
     def settle(self, tally: Tally) -> None:
         """Counts what has been silent for long enough; a line without usage may have waited for one of a block."""
-        settled = self._intake.settle(self._clock())
+        settled = self._intake.settle(self._steady())
         able = self._blocks is not None and self._blocks.able
         self._outcomes(self._new(settled) if able else settled, tally, self._clock())
 
@@ -109,10 +112,10 @@ class Uptake:
 
     def _lines(self, lines: Sequence[bytes], log: str, tally: Tally, now: float) -> int:
         try:
-            groups, outcomes, count = self._gather(lines, now, log, tally)
+            groups, outcomes, count = self._gather(lines, self._steady(), log, tally)
         except Exception as error:  # noqa: BLE001  # a mistake of ours costs one counted line, never the file
             self._mistake(error)
-            groups, outcomes, count = [], self._one_by_one(lines, log, tally, now), len(lines)
+            groups, outcomes, count = [], self._one_by_one(lines, log, tally, self._steady()), len(lines)
         for group in groups:
             count_group(self._counting, group, tally, now)
             self.last_record = now
