@@ -25,7 +25,7 @@ class Machine:
         for name in ("pyproject.toml", "requirements.lock", "requirements-dev.lock", "hatch_build.py"):
             shutil.copy(ROOT / name, folder / name)
         (folder / COMPILED).mkdir(parents=True)
-        for file in (ROOT / COMPILED).glob("*.c"):
+        for file in (ROOT / COMPILED).glob("*.[ch]"):
             shutil.copy(file, folder / COMPILED)
         self.program("cc", "true")
         self.program("id", "echo ${FAKE_UID:-1000}")

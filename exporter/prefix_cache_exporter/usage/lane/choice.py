@@ -43,16 +43,19 @@ def keys_for(struct: Any, member: str, *, hashed: bool) -> KeysOf:
 def run_for(struct: Any, place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time_is_number: bool) -> Run:
     """The loop for lines of a shape; the rest as `narrow.run_for` has it."""
     careful = narrow.run_for(place, words, m, time_is_number=time_is_number)
-    if not compiled.BUILT or ("time" in place and not time_is_number):
+    if not compiled.BUILT:
         return careful
 
     def way(role: str) -> Way | None:
         return way_to(struct, place[role]) if role in place else None
 
+    ttls = [ttl for ttl in m.write_by_ttl if f"ttl {ttl}" in place]
     try:
         add = compiled.adding.Adder(
             words=tuple(way_to(struct, word) for word in words),
             zeros=tuple(way_to(struct, place[role]) for role in narrow.ZERO if role in place),
+            ttls=(*ttls, "unknown"),
+            parts=tuple(way_to(struct, place[f"ttl {ttl}"]) for ttl in ttls),
             input=way_to(struct, place["input"]),
             output=way_to(struct, place["output"]),
             read=way("read"),

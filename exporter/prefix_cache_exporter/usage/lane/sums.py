@@ -42,7 +42,7 @@ if TYPE_CHECKING or not compiled.BUILT:
     class Totals:
         """The numbers of sums that the loops add to; see `Sums`."""
 
-        __slots__ = ("high", "hits", "low", "most", "others", "output", "read", "total", "unsplit")
+        __slots__ = ("high", "hits", "low", "most", "others", "output", "read", "total", "unsplit", "writes")
 
         hits: int
         others: int
@@ -53,6 +53,7 @@ if TYPE_CHECKING or not compiled.BUILT:
         most: float
         low: float
         high: float
+        writes: dict[str, int]
 
 else:
     Totals = compiled.adding.Totals
@@ -89,7 +90,6 @@ class Sums(Totals):
         "sample",
         "time",
         "unknown",
-        "writes",
     )
 
     def __init__(
@@ -107,7 +107,7 @@ class Sums(Totals):
         self.most, self.low, self.high = bounds if summing else NOTHING_AT_ALL
         self.most = min(self.most, MOST)
         self.total = self.read = self.output = self.hits = self.others = self.unsplit = self.unknown = 0
-        self.writes: dict[str, int] = {}
+        self.writes = {}
         self.rows: list[Row] = []
         self._touched = touched
         self.add: Callable[[Row], None] = self._first_row

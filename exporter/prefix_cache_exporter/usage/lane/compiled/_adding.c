@@ -1,70 +1,22 @@
 /* What is done to every decoded line: its members reached by offset, its numbers added to the sums of its words.
  *
- * Only the plainest lines are taken. Whatever asks for more than comparing and adding (words not seen before, written
- * tokens, numbers that do not agree, a time out of bounds) is left to the loop of `narrow.py`, which would have done the
+ * Only the plainest lines are taken. Whatever asks for more than comparing and adding (words not seen before, numbers
+ * that do not agree, a time out of bounds) is left to the loop of `narrow.py`, which would have done the
  * same to the others. No Python code runs in here but the hashing and comparing of words, so borrowed references do. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <math.h>
 #include <structmember.h>
 
-enum { DEEPEST = 8, MOST_WAYS = 16 };
-
-/* A way to a member of a decoded line: slots of structs, one within the other. No steps: lines have no such member. */
-typedef struct {
-    int steps;
-    PyTypeObject *types[DEEPEST];
-    Py_ssize_t offsets[DEEPEST];
-} Way;
-
-/* Borrowed; NULL where a struct on the way is of another type. */
-static inline PyObject *
-reach(PyObject *one, const Way *way)
-{
-    for (int step = 0; step < way->steps; step++) {
-        if (one == NULL || Py_TYPE(one) != way->types[step]) {
-            return NULL;
-        }
-        one = *(PyObject **)((char *)one + way->offsets[step]);
-    }
-    return one;
-}
-
-static int
-way_from(PyObject *members, Way *way)
-{
-    if (!PyTuple_Check(members) || PyTuple_GET_SIZE(members) < 1 || PyTuple_GET_SIZE(members) > DEEPEST) {
-        PyErr_Format(PyExc_TypeError, "expected a tuple of 1 to %d members of structs, got %R", DEEPEST, members);
-        return -1;
-    }
-    way->steps = (int)PyTuple_GET_SIZE(members);
-    for (int step = 0; step < way->steps; step++) {
-        PyObject *member = PyTuple_GET_ITEM(members, step);
-        PyMemberDef *slot = Py_IS_TYPE(member, &PyMemberDescr_Type) ? ((PyMemberDescrObject *)member)->d_member : NULL;
-        if (slot == NULL || slot->type != T_OBJECT_EX) {
-            PyErr_Format(PyExc_TypeError, "expected a member of a struct, got %R", member);
-            return -1;
-        }
-        way->types[step] = PyDescr_TYPE(member);
-        way->offsets[step] = slot->offset;
-    }
-    return 0;
-}
-
-/* A whole number from 0 up; -1 where it is none, or there is none. */
-static inline long long
-count_at(PyObject *line, const Way *way)
-{
-    int overflow;
-    PyObject *number = reach(line, way);
-    return number != NULL && PyLong_CheckExact(number) ? PyLong_AsLongLongAndOverflow(number, &overflow) : -1;
-}
+#include "moments.h"
+#include "ways.h"
 
 /* 64 bits are enough: `shape.py` lets no count of 2**30 or above come here. */
 typedef struct {
     PyObject_HEAD
     long long hits, others, total, read, output, unsplit;
     double most, low, high;
+    PyObject *writes; /* tokens by time to live */
 } Totals;
 
 static PyMemberDef totals_members[] = {
@@ -77,8 +29,16 @@ static PyMemberDef totals_members[] = {
     {"most", T_DOUBLE, offsetof(Totals, most), 0, NULL},
     {"low", T_DOUBLE, offsetof(Totals, low), 0, NULL},
     {"high", T_DOUBLE, offsetof(Totals, high), 0, NULL},
+    {"writes", T_OBJECT_EX, offsetof(Totals, writes), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
+
+static void
+totals_dealloc(Totals *self)
+{
+    Py_CLEAR(self->writes);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
 
 static PyTypeObject TotalsType = {
     PyVarObject_HEAD_INIT(NULL, 0)
@@ -86,14 +46,16 @@ static PyTypeObject TotalsType = {
     .tp_basicsize = sizeof(Totals),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .tp_new = PyType_GenericNew,
+    .tp_dealloc = (destructor)totals_dealloc,
     .tp_members = totals_members,
 };
 
 typedef struct {
     PyObject_HEAD
-    PyObject *members, *no_words; /* kept, since members keep their types */
-    int exclusive, words, zeros;
-    Way input, output, read, write, total, uncached, time, word[MOST_WAYS], zero[MOST_WAYS];
+    PyObject *members, *no_words; /* all that ways were made of, and what stands for no words */
+    PyObject *ttl[MOST_WAYS + 1]; /* borrowed of the members; the last is of what no time to live is known */
+    int exclusive, words, zeros, ttls;
+    Way input, output, read, write, total, uncached, time, word[MOST_WAYS], zero[MOST_WAYS], part[MOST_WAYS];
 } Adder;
 
 typedef struct {
@@ -121,11 +83,13 @@ totals_of(const Adder *self, PyObject *line, PyObject *known)
 static inline int
 in_time(PyObject *line, const Way *way, const Totals *totals, Times *times)
 {
+    double time;
     PyObject *given = reach(line, way);
-    if (given == NULL || !PyFloat_CheckExact(given)) {
+    if (given != NULL && PyFloat_CheckExact(given)) {
+        time = PyFloat_AS_DOUBLE(given);
+    } else if (given == NULL || !moment_of(given, &time)) {
         return 0;
     }
-    double time = PyFloat_AS_DOUBLE(given);
     if (times->low <= time && time <= times->high) {
         times->first = fmin(time, times->first);
         times->last = fmax(time, times->last);
@@ -139,18 +103,43 @@ in_time(PyObject *line, const Way *way, const Totals *totals, Times *times)
     return 0;
 }
 
+/* Adds tokens that were written; -1 with an error. */
+static int
+add_written(PyObject *writes, PyObject *ttl, long long tokens)
+{
+    PyObject *before = PyDict_GetItemWithError(writes, ttl);
+    if (before == NULL && PyErr_Occurred()) {
+        return -1;
+    }
+    PyObject *more = PyLong_FromLongLong(tokens), *sum = more;
+    if (before != NULL && more != NULL) {
+        sum = PyNumber_Add(before, more);
+        Py_DECREF(more);
+    }
+    int failed = sum == NULL || PyDict_SetItem(writes, ttl, sum) < 0;
+    Py_XDECREF(sum);
+    return failed ? -1 : 0;
+}
+
 /* Whether a line was added; -1 with an error. */
 static int
 add_line(const Adder *self, PyObject *line, PyObject *known, Times *times)
 {
     long long input = count_at(line, &self->input), output = count_at(line, &self->output);
     long long read = self->read.steps ? count_at(line, &self->read) : 0;
-    long long total = self->exclusive ? input + read : input;
-    if (input < 0 || output < 0 || read < 0 || read > total) {
+    long long write = self->write.steps ? count_at(line, &self->write) : 0, rest = write, parts[MOST_WAYS + 1];
+    long long total = self->exclusive ? input + read + write : input;
+    if (input < 0 || output < 0 || read < 0 || write < 0 || read + write > total) {
         return 0;
     }
-    if ((self->write.steps && count_at(line, &self->write) != 0) ||
-        (self->uncached.steps && count_at(line, &self->uncached) != total - read) ||
+    for (int n = 0; n < self->ttls; n++) {
+        parts[n] = count_at(line, &self->part[n]);
+        if (parts[n] < 0 || (rest -= parts[n]) < 0) {
+            return 0;
+        }
+    }
+    parts[self->ttls] = rest;
+    if ((self->uncached.steps && count_at(line, &self->uncached) != total - read - write) ||
         (self->total.steps && count_at(line, &self->total) != total + output)) {
         return 0;
     }
@@ -163,7 +152,7 @@ add_line(const Adder *self, PyObject *line, PyObject *known, Times *times)
     if (totals == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    if ((double)total > totals->most || (self->time.steps && !in_time(line, &self->time, totals, times))) {
+    if (totals->writes == NULL || !PyDict_CheckExact(totals->writes) || (double)total > totals->most || (self->time.steps && !in_time(line, &self->time, totals, times))) {
         return 0;
     }
     totals->total += total;
@@ -171,7 +160,12 @@ add_line(const Adder *self, PyObject *line, PyObject *known, Times *times)
     totals->output += output;
     totals->hits += read > 0;
     totals->others += read == 0;
-    totals->unsplit += self->write.steps > 0;
+    totals->unsplit += self->write.steps > 0 && write == 0;
+    for (int n = 0; write > 0 && n <= self->ttls; n++) {
+        if (parts[n] > 0 && add_written(totals->writes, self->ttl[n], parts[n]) < 0) {
+            return -1;
+        }
+    }
     return 1;
 }
 
@@ -199,31 +193,16 @@ adder_add(Adder *self, PyObject *args)
     return Py_BuildValue("Ndddd", left, times.first, times.last, times.earliest, times.latest);
 }
 
-static int
-ways_from(PyObject *given, Way *ways, int *count)
-{
-    if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) > MOST_WAYS) {
-        PyErr_Format(PyExc_TypeError, "expected a tuple of at most %d ways, got %R", MOST_WAYS, given);
-        return -1;
-    }
-    *count = (int)PyTuple_GET_SIZE(given);
-    for (int n = 0; n < *count; n++) {
-        if (way_from(PyTuple_GET_ITEM(given, n), &ways[n]) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
 static PyObject *
 adder_new(PyTypeObject *type, PyObject *args, PyObject *options)
 {
-    static char *names[] = {"words", "zeros",    "input", "output",    "read", "write",
-                            "total", "uncached", "time",  "exclusive", NULL};
-    PyObject *words, *zeros, *input, *output, *read, *write, *total, *uncached, *time;
+    static char *names[] = {"words", "zeros", "ttls",     "parts", "input",     "output", "read",
+                            "write", "total", "uncached", "time",  "exclusive", NULL};
+    PyObject *words, *zeros, *ttls, *parts, *given[7];
     int exclusive;
-    if (!PyArg_ParseTupleAndKeywords(args, options, "$OOOOOOOOOp", names, &words, &zeros, &input, &output, &read,
-                                     &write, &total, &uncached, &time, &exclusive)) {
+    if (!PyArg_ParseTupleAndKeywords(args, options, "$OOO!OOOOOOOOp", names, &words, &zeros, &PyTuple_Type, &ttls, &parts,
+                                     &given[0], &given[1], &given[2], &given[3], &given[4], &given[5], &given[6],
+                                     &exclusive)) {
         return NULL;
     }
     Adder *self = (Adder *)type->tp_alloc(type, 0);
@@ -231,19 +210,30 @@ adder_new(PyTypeObject *type, PyObject *args, PyObject *options)
         return NULL;
     }
     self->exclusive = exclusive;
-    self->members = PyTuple_Pack(9, words, zeros, input, output, read, write, total, uncached, time);
     self->no_words = PyTuple_New(0);
-    if (self->members == NULL || self->no_words == NULL || way_from(input, &self->input) < 0 ||
-        way_from(output, &self->output) < 0 || (read != Py_None && way_from(read, &self->read) < 0) ||
-        (write != Py_None && way_from(write, &self->write) < 0) ||
-        (total != Py_None && way_from(total, &self->total) < 0) ||
-        (uncached != Py_None && way_from(uncached, &self->uncached) < 0) ||
-        (time != Py_None && way_from(time, &self->time) < 0) || ways_from(words, self->word, &self->words) < 0 ||
-        ways_from(zeros, self->zero, &self->zeros) < 0) {
-        Py_DECREF(self);
-        return NULL;
+    self->members = PyTuple_Pack(11, words, zeros, ttls, parts, given[0], given[1], given[2], given[3], given[4], given[5],
+                                 given[6]);
+    if (self->members == NULL || self->no_words == NULL || ways_from(words, self->word, &self->words) < 0 ||
+        ways_from(zeros, self->zero, &self->zeros) < 0 || ways_from(parts, self->part, &self->ttls) < 0) {
+        goto failed;
+    }
+    if (PyTuple_GET_SIZE(ttls) != self->ttls + 1) {
+        PyErr_Format(PyExc_TypeError, "expected a time to live for each of %d parts and the rest, got %R", self->ttls, ttls);
+        goto failed;
+    }
+    for (int n = 0; n <= self->ttls; n++) {
+        self->ttl[n] = PyTuple_GET_ITEM(ttls, n);
+    }
+    Way *ways[] = {&self->input, &self->output, &self->read, &self->write, &self->total, &self->uncached, &self->time};
+    for (int n = 0; n < 7; n++) {
+        if ((n < 2 || given[n] != Py_None) && way_from(given[n], ways[n]) < 0) {
+            goto failed;
+        }
     }
     return (PyObject *)self;
+failed:
+    Py_DECREF(self);
+    return NULL;
 }
 
 static void

@@ -15,13 +15,15 @@ class Totals:
     most: float
     low: float
     high: float
+    writes: dict[str, int]
 
 # Adds lines of one shape to the sums of their words, as the loop of `narrow.py` does, where nothing else is to be done.
 class Adder:
     # words: members that tell lines apart, in order.
     # zeros: counts that must be 0.
-    # input, output, read, write, total, uncached: counts; None where lines have none. Lines that wrote are left.
-    # time: seconds since 1970, a float.
+    # ttls, parts: times to live and counts of what was written for them; the last time to live is of what is left over.
+    # input, output, read, write, total, uncached: counts; None where lines have none.
+    # time: seconds since 1970, a float, or the text of a moment.
     # exclusive: whether the input is without what was read and written.
     # TypeError: a way that cannot be gone (too long, not of structs), or too many of them.
     def __init__(
@@ -29,6 +31,8 @@ class Adder:
         *,
         words: tuple[Way, ...],
         zeros: tuple[Way, ...],
+        ttls: tuple[str, ...],
+        parts: tuple[Way, ...],
         input: Way,  # noqa: A002  # a role's name, as in maps
         output: Way,
         read: Way | None,
