@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from pathlib import Path
+
 import pytest
+
+from prefix_cache_exporter.usage.maps.book import get_map
 
 
 def total(report, path, format_, *more):
@@ -163,3 +169,36 @@ def test_b29_rows_of_any_time_count_and_days_are_those_of_utc(log, report):
         ("unknown", 1),
     ]
     assert document["records"]["anomalies"] == {"bad_time": 1}
+
+
+BY_FORMAT = defaultdict(list)
+for _file in sorted((Path(__file__).parents[1] / "records" / "formats").glob("*.json")):
+    for _case in json.loads(_file.read_text()):
+        if not get_map(_case["format"]).aggregate:
+            BY_FORMAT[_case["format"]].append(_case)
+
+
+@pytest.mark.parametrize("format_", BY_FORMAT)
+def test_every_recorded_log_adds_up_to_its_records(log, report, format_):
+    """Whole blocks of lines, in which records without usage and lines that bring it later must find each other too."""
+    for case in BY_FORMAT[format_]:
+        path = log([])
+        texts = [line if isinstance(line, str) else json.dumps(line) for line in case["lines"]]
+        path.write_bytes(b"".join(text.encode("utf-8", "surrogatepass") + b"\n" for text in texts))
+        found = total(report, path, format_)
+        records = [one for one in case["expected"] if isinstance(one, list)]
+        reported = [one for one in records if one[0] is not None and one[1] is not None]
+        tokens = found["tokens"]
+        assert (
+            found["requests"],
+            tokens["prompt_tokens"],
+            tokens["cached_prompt_tokens"],
+            sum(tokens["written_prompt_tokens"].values()),
+            tokens["output_tokens"],
+        ) == (
+            len(records),
+            sum(one[0] for one in reported),
+            sum(one[1] for one in reported),
+            sum(one[2] or 0 for one in reported),
+            sum(one[4] or 0 for one in records),
+        ), case["case"]

@@ -7,7 +7,7 @@ import select
 import stat
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from prefix_cache_exporter.usage.arrays import is_values
 from prefix_cache_exporter.usage.contents import Gzip, Pipe, Plain, UnreadableError, open_content
@@ -32,6 +32,8 @@ BLOCK = 1 << 17
 """Bytes that are read at once: what stays in a processor's cache costs half of what does not."""
 _TOGETHER = 1 << 20
 """Bytes of lines that are taken in together where they come one by one."""
+_TOLD: Final = Skipped("ignored", "told_later")
+"""A line without usage that waited for one with its id, which came in a block of plain lines."""
 
 
 class Reading:
@@ -90,7 +92,8 @@ class Reading:
                 if self._progress is not None:
                     self._progress(self.bytes, self.lines)
             yield from self._settled(self._intake.merger.end(path))
-        yield from self._settled(self._intake.settle(0.0, everything=True))
+        settled = self._intake.settle(0.0, everything=True)
+        yield from self._settled(_TOLD if self._is_known(outcome) else outcome for outcome in settled)
         yield from self._summed(self._blocks.sums())
 
     @property
@@ -111,15 +114,19 @@ class Reading:
 
     def _general(self, lines: list[bytes], path: str) -> Iterator[Gathered | UsageRecord]:
         """Lines by the general way; its memory of ids and that of the blocks are held together here."""
-        recent = self._blocks.recent
         if not self._blocks.able:
             plain, others = self._intake.gather(lines, 0.0, path)
             yield from self._counted(plain)
             yield from self._settled(others)
             return
         for outcome in self._intake.take(lines, 0.0, path):
-            known = isinstance(outcome, UsageRecord) and outcome.id is not None and not recent.add(hash(outcome.id))
-            yield from self._settled((Duplicate() if known else outcome,))
+            yield from self._settled((Duplicate() if self._is_known(outcome) else outcome,))
+
+    def _is_known(self, outcome: Outcome) -> bool:
+        """Whether a record has the id of one that a block of plain lines told of, or that came here before."""
+        if not self._blocks.able or not isinstance(outcome, UsageRecord) or outcome.id is None:
+            return False
+        return not self._blocks.recent.add(hash(outcome.id))
 
     def _settled(self, outcomes: Iterable[Outcome]) -> Iterator[UsageRecord]:
         for outcome in outcomes:
