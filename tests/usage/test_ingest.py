@@ -246,6 +246,12 @@ def test_lines_that_are_no_records_are_counted_by_reason(tmp_path):
     assert source.total("lines") == 5
 
 
+def test_long_ids_that_begin_alike_are_those_of_other_requests(tmp_path):
+    source = Source(tmp_path, "".join(line(id="resp_" + "x" * 600 + str(number)) for number in (1, 2, 3, 2)))
+    source.poll()
+    assert (source.total("requests"), source.total("duplicate_records")) == (3, 1)
+
+
 def test_odd_numbers_are_said(tmp_path):
     source = Source(tmp_path, line(1, 100, 200))
     source.poll()

@@ -133,4 +133,7 @@ def test_words(value, text):
 
 def test_a_word_is_cut_before_it_fills_memory():
     assert word(10**5000) is None
-    assert len(word("x" * 10_000)) == 512
+    assert word("x" * 512) == "x" * 512
+    front, long = "x" * 480, word("x" * 10_000)
+    assert (len(long), long[:480]) == (512, front)
+    assert len({long, word("x" * 9_999), word("x" * 9_999 + "y"), word("\ud83d" + "x" * 9_999), word(10**4000)}) == 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any, Final
 
 MOST_TOKENS: Final = 2**53
@@ -151,14 +152,22 @@ def duration(value: Any, unit: str) -> float | None:
 
 
 def word(value: Any) -> str | None:
-    """A name or id as text, None where it is empty or an object."""
+    """A name or id as text, None where it is empty or an object.
+
+    Of a long one only the front is kept, and a hash of the whole: ids that begin alike are those of other requests.
+    """
     if isinstance(value, str):
-        return value[:LONGEST_WORD] or None
+        return (value if len(value) <= LONGEST_WORD else _shortened(value)) or None
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         try:
-            return str(value)[:LONGEST_WORD]
+            return word(str(value))
         except ValueError:  # more digits than the interpreter prints
             return None
     return None
+
+
+def _shortened(text: str) -> str:
+    mark = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return text[: LONGEST_WORD - len(mark)] + mark
