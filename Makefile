@@ -4,6 +4,7 @@ SHELL := /bin/bash
 .PHONY: help demo test lint fmt generate check bench e2e-vllm preview lock clean
 
 BIN := .venv/bin
+C_FILES := $(wildcard exporter/prefix_cache_exporter/usage/lane/compiled/*.[ch])
 TEST_PACKAGES := prometheus prometheus-alertmanager chromium fonts-dejavu-core python3-venv npm:nodejs,npm
 
 help:  ## this list
@@ -23,11 +24,13 @@ lint:  ## ruff, formatting, mypy strict
 	@scripts/setup dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
 	$(BIN)/mypy
 
 fmt:  ## format the code
 	@scripts/setup dev
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(C_FILES)
 	$(BIN)/ruff check --fix .
 
 generate:  ## write dashboards, rules and other generated files anew

@@ -1,8 +1,8 @@
 /* What is done to every decoded line: its members reached by offset, its numbers added to the sums of its words.
  *
  * Only the plainest lines are taken. Whatever asks for more than comparing and adding (words not seen before, numbers
- * that do not agree, a time out of bounds) is left to the loop of `narrow.py`, which would have done the
- * same to the others. No Python code runs in here but the hashing and comparing of words, so borrowed references do. */
+ * that do not agree, a time out of bounds) is left to the loop of `narrow.py`, which would have done the same to the
+ * others. No Python code runs in here but the hashing and comparing of words, so borrowed references do. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <math.h>
@@ -41,7 +41,7 @@ totals_dealloc(Totals *self)
 }
 
 static PyTypeObject TotalsType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
+    .ob_base = {PyObject_HEAD_INIT(NULL) 0},
     .tp_name = "prefix_cache_exporter.usage.lane.compiled._adding.Totals",
     .tp_basicsize = sizeof(Totals),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
@@ -152,7 +152,8 @@ add_line(const Adder *self, PyObject *line, PyObject *known, Times *times)
     if (totals == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    if (totals->writes == NULL || !PyDict_CheckExact(totals->writes) || (double)total > totals->most || (self->time.steps && !in_time(line, &self->time, totals, times))) {
+    if (totals->writes == NULL || !PyDict_CheckExact(totals->writes) || (double)total > totals->most ||
+        (self->time.steps && !in_time(line, &self->time, totals, times))) {
         return 0;
     }
     totals->total += total;
@@ -200,9 +201,9 @@ adder_new(PyTypeObject *type, PyObject *args, PyObject *options)
                             "write", "total", "uncached", "time",  "exclusive", NULL};
     PyObject *words, *zeros, *ttls, *parts, *given[7];
     int exclusive;
-    if (!PyArg_ParseTupleAndKeywords(args, options, "$OOO!OOOOOOOOp", names, &words, &zeros, &PyTuple_Type, &ttls, &parts,
-                                     &given[0], &given[1], &given[2], &given[3], &given[4], &given[5], &given[6],
-                                     &exclusive)) {
+    if (!PyArg_ParseTupleAndKeywords(args, options, "$OOO!OOOOOOOOp", names, &words, &zeros, &PyTuple_Type, &ttls,
+                                     &parts, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+                                     &given[6], &exclusive)) {
         return NULL;
     }
     Adder *self = (Adder *)type->tp_alloc(type, 0);
@@ -211,14 +212,15 @@ adder_new(PyTypeObject *type, PyObject *args, PyObject *options)
     }
     self->exclusive = exclusive;
     self->no_words = PyTuple_New(0);
-    self->members = PyTuple_Pack(11, words, zeros, ttls, parts, given[0], given[1], given[2], given[3], given[4], given[5],
-                                 given[6]);
+    self->members = PyTuple_Pack(11, words, zeros, ttls, parts, given[0], given[1], given[2], given[3], given[4],
+                                 given[5], given[6]);
     if (self->members == NULL || self->no_words == NULL || ways_from(words, self->word, &self->words) < 0 ||
         ways_from(zeros, self->zero, &self->zeros) < 0 || ways_from(parts, self->part, &self->ttls) < 0) {
         goto failed;
     }
     if (PyTuple_GET_SIZE(ttls) != self->ttls + 1) {
-        PyErr_Format(PyExc_TypeError, "expected a time to live for each of %d parts and the rest, got %R", self->ttls, ttls);
+        PyErr_Format(PyExc_TypeError, "expected a time to live for each of %d parts and the rest, got %R", self->ttls,
+                     ttls);
         goto failed;
     }
     for (int n = 0; n <= self->ttls; n++) {
@@ -250,7 +252,7 @@ static PyMethodDef adder_methods[] = {
 };
 
 static PyTypeObject AdderType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
+    .ob_base = {PyObject_HEAD_INIT(NULL) 0},
     .tp_name = "prefix_cache_exporter.usage.lane.compiled._adding.Adder",
     .tp_basicsize = sizeof(Adder),
     .tp_flags = Py_TPFLAGS_DEFAULT,

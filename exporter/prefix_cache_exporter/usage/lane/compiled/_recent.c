@@ -1,7 +1,7 @@
 /* Ids seen lately, as 64-bit hashes: what `recent.py` does with a set and a list, in a third of the time and memory.
  *
- * An open-addressed table with linear probing, at most three quarters full, and the order in which ids came. A hash is its
- * own place in the table, since the interpreter keys the hashes of text. */
+ * An open-addressed table with linear probing, at most three quarters full, and the order in which ids came. A hash is
+ * its own place in the table, since the interpreter keys the hashes of text. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
@@ -9,7 +9,8 @@
 
 typedef struct {
     PyObject_HEAD
-    size_t bound, count, room, mask; /* ids to remember, and remembered; length of the order, and of the table less one */
+    size_t bound, count; /* ids to remember, and remembered */
+    size_t room, mask;   /* length of the order, and of the table less one */
     uint64_t *order, *table;
 } Recent;
 
@@ -269,7 +270,7 @@ static PyGetSetDef recent_attributes[] = {
 };
 
 static PyTypeObject RecentType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
+    .ob_base = {PyObject_HEAD_INIT(NULL) 0},
     .tp_name = "prefix_cache_exporter.usage.lane.compiled._recent.Recent",
     .tp_basicsize = sizeof(Recent),
     .tp_flags = Py_TPFLAGS_DEFAULT,

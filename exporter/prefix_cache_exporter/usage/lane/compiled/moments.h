@@ -47,7 +47,8 @@ days_in(int year, int month)
     return month == 2 ? 28 + leap : 30 + ((month + month / 8) & 1);
 }
 
-/* Seconds since 1970, as `datetime.fromisoformat(text).timestamp()` with UTC where no zone is given; whether it is one. */
+/* Whether a text is such a time, and its seconds since 1970: as `datetime.fromisoformat(text).timestamp()` with UTC
+ * where no zone is given. */
 static int
 moment_of(PyObject *text, double *seconds)
 {
