@@ -56,6 +56,7 @@ def dialects_of(folded: Mapping[str, Mapping[str, Any] | None], later: Mapping[s
             select=own.get("select", {}),
             verified=own.get("verified", True),
             lazy=own.get("lazy", False),
+            grows=own.get("grows", False),
             start=own.get("start"),
             engine_label=settings["engine_label"],
             model_label=settings["model_label"],

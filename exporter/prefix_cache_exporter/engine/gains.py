@@ -37,7 +37,7 @@ class Gains:
     def __init__(self, plan: Plan, reading: Reading, previous: Snapshot | None, *, fall_restarts: bool) -> None:
         self._witnesses, self._reading, self._previous = plan.dialect.evidence, reading, previous
         self._fall_restarts = fall_restarts
-        self._arrivals = Arrivals(previous or Snapshot.zero(), reading.groups, lazy=plan.lazy)
+        self._arrivals = Arrivals(previous or Snapshot.zero(), reading.groups, lazy=plan.lazy or plan.dialect.grows)
         self.sources = {measure: _source(plan, reading, measure) for measure in (*MEASURES, *plan.dialect.evidence)}
         self.engines: defaultdict[EngineKey, EngineDelta] = defaultdict(EngineDelta)
         self.evidence: defaultdict[EngineKey, dict[str, float]] = defaultdict(dict)

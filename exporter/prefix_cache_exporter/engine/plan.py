@@ -59,6 +59,11 @@ class Plan:
         """The family that says when the engine's process started, if the page can say it."""
         return self.dialect.start if self.style.start else None
 
+    def awaits(self, page: Page) -> bool:
+        """Whether a page may lack families because nothing of them was counted yet."""
+        growing = self.dialect.grows and not self.whole <= page.names and not page.names.isdisjoint(self.targets)
+        return self.lazy or growing
+
 
 def select_plan(version: VersionMap, page: Page, *, dialect: str = "auto", style: str = "auto") -> Plan:
     """The plan for a page: as asked for, or as the page shows.

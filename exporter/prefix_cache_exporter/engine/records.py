@@ -117,6 +117,7 @@ class DialectMap:
         select: what tells a page of this dialect.
         verified: False where the facts were not read from the release itself.
         lazy: whether a series first appears when it is first counted.
+        grows: whether families appear one after another as they are first counted, until all of the whole are there.
         start: the family that says when the process started.
         engine_label, model_label: the labels that hold the engine's rank and the model's name.
         merged_labels: labels that split one engine's series without meaning (processes of one server).
@@ -131,6 +132,7 @@ class DialectMap:
     select: Mapping[str, Any]
     verified: bool
     lazy: bool
+    grows: bool
     start: str | None
     engine_label: str
     model_label: str

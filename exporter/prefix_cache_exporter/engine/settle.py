@@ -133,7 +133,7 @@ def _withheld(plan: Plan, page: Page) -> Iterator[tuple[str, str]]:
             continue
         found = [page.families.get(name) for name in plan.families[measure]]
         if None in found:
-            yield measure, f"gated:{entry.gate}" if entry.gate else "no_series" if plan.lazy else "missing"
+            yield measure, f"gated:{entry.gate}" if entry.gate else "no_series" if plan.awaits(page) else "missing"
         elif not all(family and family.samples for family in found):
             yield measure, "no_series"
 

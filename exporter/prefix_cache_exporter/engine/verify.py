@@ -45,7 +45,7 @@ def verify(plan: Plan, page: Page) -> Verification:
     contradictions = tuple(_contradictions(plan, page))
     if contradictions:
         return Verification("mismatch", contradicted=True, reasons=contradictions)
-    missing = () if plan.lazy else tuple(f"missing {family}" for family in _missing(plan, page))
+    missing = () if plan.awaits(page) else tuple(f"missing {family}" for family in _missing(plan, page))
     if missing:
         # The map of another release is only used while everything looks as it says.
         return Verification("mismatch", contradicted=not plan.version.verified, reasons=missing)
