@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from prefix_cache_exporter.cli import run
 from prefix_cache_exporter.report import reconcile
 from prefix_cache_exporter.report.tally import Tally
@@ -109,6 +111,22 @@ def test_a_cost_without_its_output_is_not_compared(log, report, tmp_path):
     path = log([{"id": "1", "timestamp": "2026-09-21T12:00:00Z", "model": "gpt-5", "usage": usage}])
     document = report(path, "--format", "openai.chat", "--reconcile", tmp_path / "billing.csv")
     assert (document["reconciliation"]["compared"], document["reconciliation"]["costs_not_compared"]) == (1, 1)
+
+
+@pytest.mark.parametrize(("currency", "left"), [("eur", 0), ("EUR", 0), ("CHF", 1)])
+def test_a_bill_in_another_currency_is_not_compared_with_nothing(log, report, tmp_path, currency, left):
+    # 1,000 tokens at 2 per million and 10 at 10 are 0.0021
+    (tmp_path / "billing.csv").write_text(
+        "day,model,total_input_tokens,cost,currency\n2026-09-21,ours,1000,0.0021,eur\n"
+    )
+    (tmp_path / "prices.yaml").write_text(
+        "provider: openai\nsource: https://example.org/c\ndate: 2026-09-01\n"
+        f"currency: {currency}\nmodels: [{{id: m, match: [ours], prices: [{{input: 2, output: 10}}]}}]\n"
+    )
+    path = log([line("1", "2026-09-21", "ours", 1000, 0)])
+    arguments = ("--format", "openai.chat", "--prices", tmp_path / "prices.yaml")
+    found = report(path, *arguments, "--reconcile", tmp_path / "billing.csv")["reconciliation"]
+    assert (found["compared"], found["costs_not_compared"], found["differences"]) == (2 - left, left, [])
 
 
 def test_aggregates_that_name_no_models_are_compared_by_day(log, report, tmp_path):

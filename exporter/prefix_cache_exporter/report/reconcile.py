@@ -13,6 +13,8 @@ from .tally import Tally
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from prefix_cache_exporter.usage.prices.money import Money
+
 __all__ = ["Logged", "compare", "read_billing"]
 
 _MOST = 50_000
@@ -99,17 +101,22 @@ def _pairs(ours: Tally | None, theirs: Billed | None) -> Iterator[tuple[str, Dec
         if ours is None:
             yield f"cost_{currency}", None, theirs.cost[currency] if theirs else None
         elif not _cost_unknown(ours, theirs):
-            money = ours.money.get(currency)
-            paid = amount(money.input + money.output if money else 0)
+            paid = amount(sum(money.input + money.output for money in _in_currency(ours, currency)))
             yield f"cost_{currency}", paid, theirs.cost[currency] if theirs else None
 
 
 def _cost_unknown(ours: Tally | None, theirs: Billed | None) -> bool:
-    """Whether there is a bill that cannot be compared, because some of the records have no cost."""
+    """Whether there is a bill that cannot be compared: some of the records have no cost, or all in other currencies."""
     if ours is None or theirs is None or not theirs.cost:
         return False
     unpriced = any(count for reason, count in ours.unpriced.items() if reason not in _FREE)
-    return unpriced or any(money.output_unknown for money in ours.money.values())
+    foreign = bool(ours.money) and not all(_in_currency(ours, currency) for currency in theirs.cost)
+    return unpriced or foreign or any(money.output_unknown for money in ours.money.values())
+
+
+def _in_currency(tally: Tally, currency: str) -> list[Money]:
+    """Costs in a currency as bills write it, in capitals; price books may write it otherwise."""
+    return [money for name, money in tally.money.items() if name.upper() == currency]
 
 
 def _by_day(by_key: Mapping[Key, Tally]) -> dict[Key, Tally]:

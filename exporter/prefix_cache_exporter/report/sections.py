@@ -78,7 +78,8 @@ def reconciliation(document: Mapping[str, Any]) -> Section | None:
     if not found["by_model"]:
         compared += "; the aggregates name no models, so days are compared as a whole"
     if found["costs_not_compared"]:
-        compared += f"; {shown(found['costs_not_compared'])} costs not compared: some of the records have none"
+        why = "some of the records have none, or none in that currency"
+        compared += f"; {shown(found['costs_not_compared'])} costs not compared: {why}"
     if found["records_not_compared"]:
         compared += f"; {shown(found['records_not_compared'])} records of too many days and models not compared"
     header = ("day", "model", "measure", "logged", "billed", "difference", "relative")
