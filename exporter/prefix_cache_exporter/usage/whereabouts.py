@@ -39,7 +39,7 @@ class Looking(Normaliser):
     def __init__(self, usage_map: UsageMap) -> None:
         super().__init__(usage_map)
         self._why: dict[int, str | None] = {}
-        self._whole: list[Any] = []
+        self._whole: dict[int, Any] = {}
         self.strange: Counter[tuple[Path, ...]] = Counter()
 
     def look(self, line: bytes) -> list[tuple[Fragment | Skipped, str | None]]:
@@ -50,14 +50,14 @@ class Looking(Normaliser):
 
     def feed_decoded(self, line: Any) -> tuple[Fragment | Skipped, ...]:
         """See `Normaliser`."""
-        self._whole += line if isinstance(line, list) else (line,)
+        self._whole |= {id(item): item for item in (line if isinstance(line, list) else (line,))}
         return super().feed_decoded(line)
 
     def _finished(self, record: Any) -> Fragment | Skipped:
         item = super()._finished(record)
         asked = isinstance(item, Fragment) or item.reason == "not_json"
         why = why_nothing(record, self.usage_map) if asked else None
-        if why is not None and any(record is whole for whole in self._whole):
+        if why is not None and id(record) in self._whole:
             why += _nor_records(record, self.usage_map)
         self._why[id(item)] = why
         if isinstance(item, Fragment) and item.seen and item.status is None:
