@@ -92,14 +92,20 @@ class Follower:
         busy = True
         while busy:
             busy = False
-            turn = list(opened.keys())
+            turn = self._tracker.in_order()
+            waiting: set[bytes] = set()
             for key in turn:
+                one = opened.get(key)
+                if one is None or one.log.position.place in waiting:
+                    continue
                 for _ in range(_TURN):
                     piece = self._advance(key, draining=draining)
                     if piece is None:
                         break
                     busy = True
                     yield self._notes.batch(piece, str(key))
+                else:  # there is more, and what came after it in another file is not to be read before
+                    waiting |= {one.log.position.place} - {b""}
             if self._notes:
                 yield self._notes.batch(Piece([]))
             busy = busy or not opened.keys() <= set(turn)  # found while reading: a new file under an old name

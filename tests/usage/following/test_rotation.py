@@ -187,3 +187,20 @@ def test_what_cannot_be_found_again_is_counted_once(tmp_path):
         logs.poll(10)
         logs.kill()
     assert logs.lost_files == {"gone": 1}
+
+
+@pytest.mark.parametrize("pattern", ["app.log", "app.log*"])
+@pytest.mark.parametrize("killed", [False, True])
+def test_lines_come_in_the_order_in_which_they_were_written(tmp_path, pattern, killed):
+    """Of two lines about one request the later one holds: the end of a stream must not come before its beginning."""
+    logs = Logs(tmp_path, pattern)
+    logs.write(record(1))
+    logs.poll()
+    for age, (number, text) in enumerate([(2, record(2) * 30_000), (3, record(3)), (4, record(4))]):
+        logs.append(text)
+        os.utime(logs.path(), (1_000 + age, 1_000 + age))
+        if number < 4:
+            logs.rename(f"app.log.{number}")
+    if killed:
+        logs.kill()
+    assert ids(logs.poll()) == ["L2"] * 30_000 + ["L3", "L4"]

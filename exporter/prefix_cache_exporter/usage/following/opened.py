@@ -43,6 +43,13 @@ class Followed:
     moved_at: float
     judged: bool = True
 
+    def written(self) -> int:
+        """When the file was written to last, in nanoseconds since 1970."""
+        try:
+            return self.log.content.stamp()[1]
+        except OSError:  # a stale handle, of which reading tells
+            return 0
+
     def may_rest(self, now: float) -> bool:
         """Whether nothing is left to read, nor to wait for; `now` in monotonic seconds."""
         content = self.log.content

@@ -64,6 +64,14 @@ class Tracker:
         spared = {key for key in self.aside.logs() if not self.known[key].finished}
         return len(self.opened.keys() | spared)
 
+    def in_order(self) -> list[int]:
+        """Open logs in the order in which their lines were written, as far as names and times tell.
+
+        What was rotated away comes before what has its name now: of two lines about one request the later one holds.
+        """
+        ages = {key: (one.path is not None, one.written()) for key, one in self.opened}
+        return sorted(ages, key=ages.__getitem__)
+
     def follow(self, key: int, content: Content, file: File, path: str | None, *, judged: bool = True) -> None:
         """Reads a log on from a file."""
         position = replace(self.known[key], device=file[0], inode=file[1], finished=False, stamp=(0, 0))
