@@ -163,3 +163,15 @@ def test_a_wheel_carries_its_facts_beside_the_code(tmp_path: Path, monkeypatch: 
     (tmp_path / "metric_maps").mkdir()
     monkeypatch.setattr(documents, "_PACKAGE", tmp_path)
     assert documents.data_root() == tmp_path / "metric_maps"
+
+
+@pytest.mark.parametrize("text", ["a: &a [*a]", "&a {b: {c: *a}}", "x: &x {y: [{z: *x}]}\n"])
+def test_a_part_that_holds_itself_is_told(text):
+    with pytest.raises(DocumentError) as raised:
+        parse_yaml(text, "f.yaml")
+    assert str(raised.value) == "f.yaml: document: got an alias within what it stands for, expected YAML that ends"
+
+
+def test_a_part_that_stands_in_several_places_is_looked_at_once():
+    levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    assert parse_yaml(f"l0: &l0 [x]\n{levels}", "f.yaml")["l0"] == ["x"]

@@ -63,10 +63,10 @@ def parse_yaml(text: str | bytes, file: str) -> Any:
     """Parses one YAML document; `file` only names it in errors.
 
     Raises:
-        DocumentError: where the text is not YAML, or a key stands twice.
+        DocumentError: where the text is not YAML, a key stands twice, or something holds itself.
     """
     try:
-        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506  # a subclass of the safe loader
+        data = yaml.load(text, Loader=_StrictLoader)  # noqa: S506  # a subclass of the safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "document"
@@ -75,6 +75,23 @@ def parse_yaml(text: str | bytes, file: str) -> Any:
         raise DocumentError(file, place, got, "YAML with each key once") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DocumentError(file, "document", " ".join(str(error).split()), "YAML in UTF-8") from error
+    if ("&" if isinstance(text, str) else b"&") in text and _holds_itself(data, set(), set()):  # type: ignore[operator]  # alike
+        raise DocumentError(file, "document", "an alias within what it stands for", "YAML that ends")
+    return data
+
+
+def _holds_itself(data: Any, around: set[int], done: set[int]) -> bool:
+    """Whether a part of a document is, by an alias, within itself: nothing could read it to its end."""
+    if not isinstance(data, dict | list) or id(data) in done:
+        return False
+    if id(data) in around:
+        return True
+    around.add(id(data))
+    parts = data.values() if isinstance(data, dict) else data
+    found = any(_holds_itself(part, around, done) for part in parts)
+    around.remove(id(data))
+    done.add(id(data))
+    return found
 
 
 def load_yaml(path: Path | str) -> Any:

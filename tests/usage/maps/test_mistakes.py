@@ -78,6 +78,14 @@ OURS = "format: a.b\nusage_from: openai.chat\n"
             f"{OURS}retry: [{{path: $.a, contains: ''}}]\n",
             '0.yaml: retry[0].contains: got "", expected text that is not empty',
         ),
+        (
+            f"{OURS}context: [{{path: $.type, any_of: [turn], set: {{model: model}}}}]\n",
+            "0.yaml: context[0].set.model: got model, expected a path from the record: $.model",
+        ),
+        (
+            "&a {format: a.b, usage_from: openai.chat, status: *a}\n",
+            "0.yaml: document: got an alias within what it stands for, expected YAML that ends",
+        ),
         (f"{OURS}id: ''\n", '0.yaml: id: got "", expected a path like $.a.b'),
         ("format: a.b\nretry: [{empty: true}]\n", "0.yaml: retry[0]: got no path, expected the key path"),
         (
@@ -167,6 +175,10 @@ def test_a_map_that_cannot_be_used_says_where_and_why(tmp_path, text, message):
         (
             "status: {rules: [{path: $.ok, values: {no: failed}}]}",
             "0.yaml: status.rules[0].values: got no, which YAML takes for false, expected 'no' in quotes, or false",
+        ),
+        (
+            "status: {rules: [{path: $.end, values: {null: failed, ok: success}}]}",
+            "0.yaml: status.rules[0].values: got the key null, which YAML takes for nothing, expected a word",
         ),
         ("time: on", "0.yaml: time: got on, which YAML takes for true, expected 'on' in quotes, or true"),
         (

@@ -48,7 +48,9 @@ def _within(inner: str, outer: str) -> bool:
 def _with_text_keys(data: Any) -> Any:
     """YAML's numbers and truth values as keys of words: `values: {200: success, true: success}`."""
     if isinstance(data, dict):
-        return {word(key) if not isinstance(key, str) else key: _with_text_keys(value) for key, value in data.items()}
+        return {
+            key if isinstance(key, str) else word(key) or "null": _with_text_keys(value) for key, value in data.items()
+        }
     return [_with_text_keys(item) for item in data] if isinstance(data, list) else data
 
 

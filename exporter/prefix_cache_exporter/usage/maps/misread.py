@@ -27,8 +27,14 @@ def misread(content: bytes, file: str) -> Iterator[DocumentError]:
         content: YAML that has been read already.
         file: where it stands, for messages.
     """
-    for where, node in _words(yaml.compose(content, Loader=yaml.CSafeLoader), (), set()):
+    for where, node, is_key in _words(yaml.compose(content, Loader=yaml.CSafeLoader), (), set()):
         kind = node.tag.rpartition(":")[2]
+        if kind == "null" and is_key:  # nothing is ever compared with null: what is not there is not looked at
+            instead = "a word, or present: false of a condition"
+            yield DocumentError(
+                file, place(where), f"the key {node.value or 'null'}, which YAML takes for nothing", instead
+            )
+            continue
         if kind == "bool" and node.value.casefold() not in {"true", "false"} and not (where and where[-1] in _SWITCHES):
             said = "true" if node.value.casefold() in {"yes", "on"} else "false"
             instead = f"'{node.value}' in quotes, or {said}"
@@ -40,12 +46,12 @@ def misread(content: bytes, file: str) -> Iterator[DocumentError]:
 
 
 def _words(
-    node: yaml.Node | None, where: tuple[str | int, ...], seen: set[int]
-) -> Iterator[tuple[tuple[str | int, ...], yaml.ScalarNode]]:
-    """The bare words of a document and where they stand."""
+    node: yaml.Node | None, where: tuple[str | int, ...], seen: set[int], *, is_key: bool = False
+) -> Iterator[tuple[tuple[str | int, ...], yaml.ScalarNode, bool]]:
+    """The bare words of a document, where they stand, and whether as a key."""
     if isinstance(node, yaml.ScalarNode):
         if not node.style:
-            yield where, node
+            yield where, node, is_key
         return
     if node is None or id(node) in seen:  # an alias
         return
@@ -56,5 +62,5 @@ def _words(
     elif isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else "?"
-            yield from _words(key, where, seen)
+            yield from _words(key, where, seen, is_key=True)
             yield from _words(value, (*where, name), seen)

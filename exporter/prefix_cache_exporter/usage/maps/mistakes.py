@@ -161,6 +161,11 @@ def _texts(document: Mapping[str, Any]) -> Iterator[tuple[list[str | int], Any]]
     given: list[tuple[list[str | int], Any]] = [([key], document[key]) for key in _FROM_RECORD if key in document]
     if isinstance(provider, dict) and "from" in provider:
         given.append((["provider", "from"], provider["from"]))
+    for number, entry in enumerate(document.get("context") or ()):
+        said = entry.get("set") if isinstance(entry, dict) else None
+        given += [
+            (["context", number, "set", name], path) for name, path in (said if isinstance(said, dict) else {}).items()
+        ]
     for where, value in given:
         if isinstance(value, list):
             yield from (([*where, number], item) for number, item in enumerate(value))
