@@ -98,9 +98,10 @@ class Client:
         return {name: value for name, value in found.items() if name not in absent}
 
     def _tokens(self, send: Send) -> int | None:
-        """The prompt's tokens as the server counts them, for those requests whose usage will not tell."""
-        if "messages" in send.body and "system" not in send.body:
-            asked = {"model": "tiny", "messages": send.body["messages"], "add_generation_prompt": True}
+        """The prompt's tokens as the server counts them, for those requests whose usage may not tell."""
+        turns = _turns(send.body)
+        if turns:
+            asked = {"model": "tiny", "messages": turns, "add_generation_prompt": True}
         elif isinstance(send.body.get("prompt"), str) and send.path != "/tokenize":
             asked = {"model": "tiny", "prompt": send.body["prompt"]}
         else:
@@ -139,6 +140,13 @@ class Client:
         answer.close()
         connection.close()
         return answer.status, usage, reply
+
+
+def _turns(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The conversation that a body of any of the chat endpoints stands for; empty where it is none."""
+    system = [{"role": "system", "content": body["system"]}] if "system" in body else []
+    asked = [{"role": "user", "content": body["input"]}] if "input" in body else body.get("messages", [])
+    return [*system, *asked]
 
 
 def _events(answer: http.client.HTTPResponse) -> Iterator[Any]:

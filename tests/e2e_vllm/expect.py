@@ -5,6 +5,7 @@ The exceptions are real: the engine counts work whose usage nobody was told, and
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,10 @@ GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/m
 EXPLICIT_ZERO = (0, 24)
 """Before it, no cached tokens are reported as `prompt_tokens_details: null`, and /v1/messages says nothing of them:
 https://github.com/vllm-project/vllm/issues/44824."""
+
+RECOUNTED_BEFORE = (0, 11, 1)
+"""Before it, a preempted request is looked up again at every attempt, so that the sidecar excludes the interval:
+https://github.com/vllm-project/vllm/pull/25787."""
 
 
 @dataclass
@@ -40,6 +45,27 @@ class Expected:
     bounds: dict[str, Bounds] = field(default_factory=lambda: {measure: Bounds() for measure in MEASURES})
     usage_sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("prompt_tokens", "generation_tokens"), 0))
     exceptions: list[str] = field(default_factory=list)
+    withheld: tuple[str, ...] = ()
+
+    def without_sides(self) -> Expected:
+        """The same of an engine whose page tells no cached tokens: every prompt token is excluded."""
+        names = {"prompt_tokens": "excluded_prompt_tokens", "generation_tokens": "generation_tokens"}
+        return Expected(
+            {name: self.bounds[measure] for measure, name in names.items()},
+            {name: self.usage_sums[measure] for measure, name in names.items()},
+            self.exceptions,
+            tuple(measure for measure in MEASURES if measure != "generation_tokens"),
+        )
+
+    def recounted(self) -> Expected:
+        """The same of a step in which an engine that looks preempted requests up again preempted some.
+
+        Prompt tokens are those counted and those excluded together.
+        """
+        prompt, lookups = self.bounds["prompt_tokens"], self.bounds["lookup_tokens"]
+        bounds = {"lookup_tokens": Bounds(lookups.low, sys.maxsize), "cached_prompt_tokens": Bounds(0, prompt.high)}
+        why = "preemptions: looked up again, and excluded"
+        return Expected(self.bounds | bounds, self.usage_sums, [*self.exceptions, why], self.withheld)
 
     def differences(self, increases: dict[str, float]) -> list[str]:
         """What does not fit, in words; exceptions that turn out to be none are differences, too."""
@@ -48,16 +74,24 @@ class Expected:
             for measure, bounds in self.bounds.items()
             if increases.get(measure) is None or increases[measure] not in bounds
         ]
+        found += [
+            f"{measure}: expected none, got {increases[measure]}" for measure in self.withheld if measure in increases
+        ]
         for measure, total in self.usage_sums.items():
             if not self.exceptions and increases.get(measure) != total:
                 found.append(f"{measure}: usage objects sum to {total}, got {increases.get(measure)}")
         return found
 
 
+def numbers(version: str) -> tuple[int, ...]:
+    """A release, or a recording's name, as numbers."""
+    return tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdecimal())
+
+
 def expected(requests: list[dict[str, Any]], engine_version: str) -> Expected:
     """Expects what these requests, as `steps.json` has them, must have moved."""
     found = Expected()
-    explicit_zero = tuple(int(part) for part in engine_version.split(".")[:2]) >= EXPLICIT_ZERO
+    explicit_zero = numbers(engine_version) >= EXPLICIT_ZERO
     for request in requests:
         if request["path"] not in GENERATING or (request["status"] or 0) >= 400:
             continue
@@ -70,7 +104,7 @@ def expected(requests: list[dict[str, Any]], engine_version: str) -> Expected:
 
 def _unreported(found: Expected, request: dict[str, Any]) -> None:
     count = request["prompt_tokens"]
-    longest = request["options"]["max_tokens"]
+    longest = request["options"].get("max_tokens") or request["options"]["max_output_tokens"]
     aborted = "aborted_after" in request
     # A client that hangs up at once may do so before the first token (lookups only), or before all.
     began = 0 if request.get("aborted_after") == 0 else count

@@ -19,11 +19,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from e2e_vllm.client import Client
 from e2e_vllm.environment import CACHE, ensure
-from e2e_vllm.expect import expected
+from e2e_vllm.expect import RECOUNTED_BEFORE, expected, numbers
 from e2e_vllm.processes import say, sidecar, vllm
 from e2e_vllm.recording import PAGES, Recording
 from e2e_vllm.steps import RUNS, Run, Step, shared_prefix
-from e2e_vllm.watching import Sidecar, block_size, settled
+from e2e_vllm.watching import Sidecar, block_size, has_sides, settled
 
 DEFAULT_VERSION = "0.32.0"
 
@@ -62,6 +62,8 @@ def one_run(python: Path, version: str, name: str, run: Run) -> int:
             watched = Sidecar(exporter)
             found = 0
             for number, step in enumerate(run.steps(size), 1):
+                if step.name == "prompt_logprobs" and not has_sides(page):
+                    continue  # V0 on a CPU ends with an AssertionError
                 found += one_step(client, watched, recording, f"{number:02}_{step.name}", step)
     if root and not found:
         say(f"== recorded {recording.write()}")
@@ -78,6 +80,11 @@ def one_step(client: Client, watched: Sidecar, recording: Recording, name: str, 
     recording.page(name, page)
     recording.step(name, step.note, seconds=seconds, requests=requests, increases=increases)
     wanted = expected(requests, recording.version)
+    if not has_sides(page):
+        wanted = wanted.without_sides()
+    elif increases.get("preemptions") and numbers(recording.version) < RECOUNTED_BEFORE:
+        wanted = wanted.recounted()
+        increases["prompt_tokens"] += increases.get("excluded_prompt_tokens", 0)
     differences = [*wanted.differences(increases), *watched.doubts(recording.version)]
     shown = ", ".join(f"{measure} {increases.get(measure):g}" for measure in wanted.bounds if measure in increases)
     say(f"{name:28} {'ok ' if not differences else 'BAD'} {shown}")

@@ -59,6 +59,39 @@ def test_a_wrong_increase_is_told(measure):
     assert found.differences({name: right[name] for name in right if name != measure})
 
 
+def test_an_engine_that_tells_no_cached_tokens_has_its_prompts_excluded():
+    usage = {"prompt_tokens": 474, "completion_tokens": 8, "prompt_tokens_details": None}
+    request = {"path": "/v1/chat/completions", "options": {}, "status": 200, "usage": usage}
+    found = expected([request], "0.8.5").without_sides()
+    assert found.differences({"excluded_prompt_tokens": 474, "generation_tokens": 8}) == []
+    assert found.differences({"excluded_prompt_tokens": 474, "generation_tokens": 8, "lookup_tokens": 0}) == [
+        "lookup_tokens: expected none, got 0"
+    ]
+    assert found.differences({"excluded_prompt_tokens": 473, "generation_tokens": 8}) == [
+        "excluded_prompt_tokens: expected 474, got 473",
+        "excluded_prompt_tokens: usage objects sum to 474, got 473",
+    ]
+
+
+def test_lookups_of_preempted_requests_may_be_many():
+    usage = {"prompt_tokens": 793, "completion_tokens": 3600, "prompt_tokens_details": None}
+    request = {"path": "/v1/chat/completions", "options": {}, "status": 200, "usage": usage}
+    found = expected([request], "0.10.2").recounted()
+    counted = {"prompt_tokens": 793, "cached_prompt_tokens": 0, "lookup_tokens": 323_958, "generation_tokens": 3600}
+    assert found.differences(counted) == []
+    assert found.differences(counted | {"prompt_tokens": 792}) == ["prompt_tokens: expected 793, got 792"]
+
+
+def test_a_stream_that_breaks_off_on_the_server_is_bounded():
+    """As /v1/responses of 0.10.2 does under a newer client library, after all was generated."""
+    request = {"path": "/v1/responses", "options": {"max_output_tokens": 8, "stream": True}, "prompt_tokens": 550}
+    found = expected([request | {"status": 200, "usage": None}], "0.10.2")
+    counted = {"prompt_tokens": 550, "cached_prompt_tokens": 512, "lookup_tokens": 550, "generation_tokens": 8}
+    assert found.differences(counted) == []
+    assert found.exceptions == ["a stream without usage"]
+    assert found.differences(counted | {"prompt_tokens": 549}) == ["prompt_tokens: expected 550, got 549"]
+
+
 @pytest.mark.parametrize(
     ("run", "recording"), [("full", "0.32.0"), ("chunked", "0.32.0-block32-chunked"), ("preempt", "0.32.0-preempt")]
 )

@@ -55,6 +55,11 @@ def block_size(page: str) -> int:
     return int(info.samples[0].labels["block_size"])
 
 
+def has_sides(page: str) -> bool:
+    """Whether a page tells cached tokens; V0's does not."""
+    return "prefix_cache_queries_total{" in page
+
+
 class Sidecar:
     """The exporter's counters, from step to step.
 
