@@ -215,13 +215,16 @@ def test_the_inventory_says_what_is_eligible(tmp_path):
 
 
 def test_undecided_records_are_counted_and_may_be_kept_without_text(tmp_path):
-    bad = {"id": "x", "usage": {"prompt_tokens": "many secrets", "completion_tokens": 3, "note": "secret"}}
+    details = {"cached_tokens": None, "of secret": 5, "team": {"cached_tokens": 2}}
+    usage = {"prompt_tokens": "many secrets", "completion_tokens": 3, "note": "secret", "secret@example.com": 7}
+    bad = {"id": "x", "usage": {**usage, "prompt_tokens_details": details}}
     source = Source(tmp_path, json.dumps(bad) + "\n" + record(1), quarantine_file=tmp_path / "quarantine.jsonl")
     source.poll()
     assert source.series("quarantined_records") == {("input_not_a_number",): 1}
     assert source.total("requests") == 1
     kept = json.loads((tmp_path / "quarantine.jsonl").read_text())
-    assert kept == {"reason": "input_not_a_number", "usage": {"completion_tokens": 3}}
+    known = {"completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": None}}
+    assert kept == {"reason": "input_not_a_number", "usage": known}
 
 
 def test_a_quarantine_file_is_bounded_and_costs_no_record(tmp_path, caplog, monkeypatch):

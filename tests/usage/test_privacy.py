@@ -27,6 +27,8 @@ def skeleton(name: str) -> dict:
     root = usage_map.usage[0].steps if usage_map.usage else ()
     tokens = [path for paths in usage_map.tokens.values() for path in paths[:1]]
     plant(record, (*root, "text"), MARKER)
+    plant(record, (*root, MARKER), {MARKER: 5})
+    plant(record, (*root, f"{MARKER} of a key"), 5)
     for path in tokens:
         plant(record, path.steps if path.absolute else (*root, *path.steps), 7)
     for path in (*usage_map.id, *usage_map.time):

@@ -13,6 +13,7 @@ from .extract.fragment import extract
 from .extract.lines import records, written
 from .extract.tokens import numbers_only, usage_object
 from .lenient import behind, values_of, why_no_json
+from .named import known_names, without_others
 from .paths import parse_path
 from .record import Fragment, Skipped
 
@@ -67,6 +68,7 @@ class Normaliser:
         self._protect = protect
         self._digest = digester(hash_key)
         self._keep_raw = keep_raw
+        self._names = known_names(usage_map) if keep_raw else frozenset()
         self._decode = msgspec.json.Decoder().decode
 
     def feed(self, line: bytes) -> tuple[Fragment | Skipped, ...]:
@@ -130,7 +132,7 @@ class Normaliser:
         if fragment.extra is not None and self._protect is not None:
             fragment.extra = self._protect(fragment.extra)
         if self._keep_raw and fragment.bad:
-            fragment.raw = numbers_only(usage_object(record, usage_map))
+            fragment.raw = without_others(numbers_only(usage_object(record, usage_map)), self._names)
         return fragment
 
     def key(self, *parts: str | None) -> bytes:

@@ -1,4 +1,4 @@
-"""Undecided records for people to look at: their numbers and the reason, no text of theirs."""
+"""Undecided records for people to look at: their numbers and the reason, no text of theirs, be it a key."""
 
 from __future__ import annotations
 
