@@ -157,6 +157,11 @@ def test_reports_of_the_providers_interfaces(billed, report, key, sums):
         ("model,total_input_tokens,day,model\nm,1,2026-01-01,n\n", "header: got model twice, expected each column once"),
         # all that was ever billed beside each day's requests would be a difference on every day
         ("model,input_tokens,input_cached_tokens\nm,9100,3922\n", "header: got no column of days, expected one of day, date, start_time_iso, start_time"),
+        # left out it would be a difference, and nobody would know why
+        (
+            json.dumps({"results": [{"input_tokens": count, "input_cached_tokens": 0, "model": "m"} for count in (5, -5)]}),
+            "file: got 1 of 2 buckets with input_negative, expected numbers of tokens",
+        ),
         ("[" * 100_000, "file: got JSON nested too deeply, expected JSON or JSON lines"),
     ],
 )  # fmt: skip

@@ -11,14 +11,14 @@ from prefix_cache_exporter.documents import data_root, load_yaml, read_schema, v
 from prefix_cache_exporter.usage.maps.book import MapBook
 from prefix_cache_exporter.usage.merge.merger import Merger
 from prefix_cache_exporter.usage.normaliser import Normaliser
-from prefix_cache_exporter.usage.record import Fragment, UsageRecord
+from prefix_cache_exporter.usage.record import Fragment, Quarantined, UsageRecord
 
 from .billed import Billed, BillingError
 from .billing_csv import read_csv
 from .document import day_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from prefix_cache_exporter.usage.maps.model import UsageMap
 
@@ -60,8 +60,12 @@ def _json(text: str, file: str, reports: Mapping[str, str]) -> dict[Key, Billed]
     aggregates = [usage_map for usage_map in map(book.get, book.formats) if usage_map.aggregate]
     billed: dict[Key, Billed] = {}
     for value in values:
-        readings = (list(_records(value, usage_map, reports)) for usage_map in aggregates)
-        for record in max(readings, key=len, default=[]):
+        readings = [_read(value, usage_map, reports) for usage_map in aggregates]
+        records, bad = max(readings, key=lambda reading: len(reading[0]) + len(reading[1]), default=([], []))
+        if bad:
+            got = f"{len(bad)} of {len(records) + len(bad)} buckets with {', '.join(sorted(set(bad)))}"
+            raise BillingError(file, "file", got, "numbers of tokens")
+        for record in records:
             _add(billed.setdefault((day_of(record), record.model or ""), Billed()), record)
     if not billed:
         formats = " or ".join(usage_map.format for usage_map in aggregates)
@@ -69,13 +73,17 @@ def _json(text: str, file: str, reports: Mapping[str, str]) -> dict[Key, Billed]
     return billed
 
 
-def _records(value: Any, usage_map: UsageMap, reports: Mapping[str, str]) -> Iterator[UsageRecord]:
+def _read(value: Any, usage_map: UsageMap, reports: Mapping[str, str]) -> tuple[list[UsageRecord], list[str]]:
+    """The buckets of a report by one of the aggregate maps, and why others cannot be read."""
     normaliser, merger = Normaliser(usage_map, fields=reports), Merger(usage_map)
+    records, bad = [], []
     for said in normaliser.feed_decoded(value):
-        if isinstance(said, Fragment):
-            for one in merger.add(said, 0.0):
-                if isinstance(one, UsageRecord) and one.total_input_tokens is not None:
-                    yield one
+        for one in merger.add(said, 0.0) if isinstance(said, Fragment) else ():
+            if isinstance(one, Quarantined):
+                bad.append(one.reason)
+            elif isinstance(one, UsageRecord) and one.total_input_tokens is not None:
+                records.append(one)
+    return records, bad
 
 
 def _add(sums: Billed, record: UsageRecord) -> None:
