@@ -265,6 +265,8 @@ def test_an_input_that_is_no_count_is_quarantined_and_in_no_sum():
         assert outcome.reason == f"input_{reason}"
         assert "note" not in (outcome.usage or {})
     (kept,) = outcomes(
-        "vllm.chat", {"usage": {"prompt_tokens": -1, "details": {"n": 1, "s": "x"}, "s": "x"}}, keep_raw=True
+        "vllm.chat",
+        {"usage": {"prompt_tokens": -1, "prompt_tokens_details": {"cached_tokens": 1, "s": "x", "n": 1}, "n": 1}},
+        keep_raw=True,
     )
-    assert kept.usage == {"prompt_tokens": -1, "details": {"n": 1}}
+    assert kept.usage == {"prompt_tokens": -1, "prompt_tokens_details": {"cached_tokens": 1}}
