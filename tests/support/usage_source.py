@@ -31,7 +31,7 @@ class Source:
         if text:
             self.append(text)
         self.options = {"name": "gw", "format": "openai.chat", "paths": (str(self.path),), **options}
-        self.inventory, self.maps = None, maps
+        self.inventory, self.maps, self.find = None, maps, maps.get
         self.hold, self.limits = hold, limits or Limits()
         self.release = Release()
         self.now = 1_772_452_800.0  # 2026-03-02T12:00:00Z
@@ -55,6 +55,7 @@ class Source:
             release=lambda: self.release,
             prices=PRICES,
             inventory=self.inventory,
+            find=self.find,
             clock=lambda: self.now + self.set_by,
             monotonic=lambda: self.now,
         )

@@ -66,6 +66,7 @@ class _Needs:
 
     source: UsageSource
     usage_map: UsageMap
+    find: Callable[[str], UsageMap | None]
     key: bytes
     prices: PriceBook
     inventory: Inventory | None
@@ -103,7 +104,7 @@ def usage_posts(
             spec = source.release or config.release
             releases = SourceReleases(source.name, "usage", spec, board)
             if prices is not None:
-                needs = _Needs(source, usage_map, key, prices, inventory)
+                needs = _Needs(source, usage_map, partial(_find, maps), key, prices, inventory)
                 work = partial(_usage, needs, recorder, releases, on_error)
                 found[Place("usage", source.name)] = Post((source, spec, key, files), work)
     wrong.refuse()
@@ -120,9 +121,17 @@ def _usage(needs: _Needs, recorder: Recorder, releases: SourceReleases, on_error
             release=release,
             prices=needs.prices,
             inventory=needs.inventory,
+            find=needs.find,
         )
 
     return Loop(f"usage {needs.source.name}", UsageSteps(releases, hire), on_error)
+
+
+def _find(maps: MapBook, name: str) -> UsageMap | None:
+    try:
+        return maps.get(name)
+    except UnknownFormatError:
+        return None
 
 
 def _map(maps: MapBook, name: str, file: str, place: str) -> UsageMap:

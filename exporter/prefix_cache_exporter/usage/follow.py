@@ -45,6 +45,7 @@ class Follower:
         clock: monotonic seconds.
         opener: opens a path for reading and returns the descriptor.
         stdin: standard input.
+        resumed: whether the stored cursors are of the same patterns.
     """
 
     def __init__(
@@ -56,13 +57,15 @@ class Follower:
         clock: Callable[[], float] = time.monotonic,
         opener: Callable[[str], int] | None = None,
         stdin: Piped = piped.PROCESS,
+        resumed: bool = True,
     ) -> None:
         self._clock = clock
         self._notes = Notes()
         self._tracker = Tracker(saved, self._notes, line_limit=line_limit, clock=clock)
         self._opener = Opener(opener)
         self._stdin = stdin
-        self._discovery = Discovery(patterns, self._tracker, self._opener, stdin)
+        since = self._tracker.known.read_at if resumed else None
+        self._discovery = Discovery(patterns, self._tracker, self._opener, stdin, since=since)
         self._looked: float | None = None
 
     @property

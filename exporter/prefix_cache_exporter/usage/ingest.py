@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.recorder import Change
 
 from .levels import publish, publish_fingerprints, take_fingerprints
+from .record import NOTHING
 from .tally import Tally
 from .uptake import Uptake
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.recorder import Recorder
 
     from .count import Counting
+    from .earlier import Earlier
     from .follow import Follower
     from .following.batches import Batch
     from .intake import Intake
@@ -44,6 +47,7 @@ class Ingest:
         source: the source's name.
         follower: gives its lines; made from the cursors of `cursor_kind(LOG, source)`.
         intake: reads lines and settles records; its stored parts are loaded here.
+        earlier: what the source left in the state before.
         blocks: takes whole blocks of plain lines in faster.
         ids: their memory of ids; it is stored here.
         counting: counts records.
@@ -60,6 +64,7 @@ class Ingest:
         *,
         follower: Follower,
         intake: Intake,
+        earlier: Earlier,
         blocks: Blocks | None = None,
         ids: Durable | None = None,
         counting: Counting,
@@ -74,7 +79,7 @@ class Ingest:
         self._follower, self._recorder, self._fingerprints = follower, recorder, fingerprints
         self._reading: Iterator[Batch] | None = None
         self._caught_up = False
-        intake.merger.load(recorder.cursors(cursor_kind(MERGE, source)))
+        intake.merger.load(earlier.parts)
         self._uptake = Uptake(
             source,
             intake=intake,
@@ -86,7 +91,7 @@ class Ingest:
             clock=clock,
             steady=steady_clock(clock, monotonic),
         )
-        self._begin()
+        self._begin(earlier)
 
     @property
     def caught_up(self) -> bool:
@@ -156,23 +161,26 @@ class Ingest:
             publish_fingerprints(self.source, self._recorder, self._fingerprints, self._clock())
         return lines + held
 
-    def _apply(self, tally: Tally, positions: Mapping[str, bytes | None]) -> None:
+    def _apply(
+        self, tally: Tally, positions: Mapping[str, bytes | None], parts: Mapping[str, bytes | None] = NOTHING
+    ) -> None:
         change = Change()
         tally.flush(change)
         for name, position in positions.items():
             change.cursor(cursor_kind(LOG, self.source), name, position)
-        for name, payload in self._uptake.cursors():
+        for name, payload in chain(parts.items(), self._uptake.cursors()):
             change.cursor(cursor_kind(MERGE, self.source), name, payload)
         self._recorder.apply(change)
         if self._fingerprints is not None:
             take_fingerprints(self.source, self._recorder, self._fingerprints, tally, self._clock())
 
-    def _begin(self) -> None:
-        """Shows the counters that are truly 0 from the start."""
+    def _begin(self, earlier: Earlier) -> None:
+        """Shows the counters that are truly 0 from the start, and ends what another configuration has begun."""
         tally = Tally(self.source)
         for family in ("lines", "duplicate_records"):
             tally.event(family, amount=0)
-        self._apply(tally, {})
+        self._uptake.count(earlier.outcomes, tally)
+        self._apply(tally, earlier.marks, earlier.changed)
 
 
 def steady_clock(clock: Callable[[], float], monotonic: Callable[[], float]) -> Callable[[], float]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .count import Counting
 from .count_many import label_sums
+from .earlier import look_back
 from .eligible import Eligibility
 from .follow import Follower
 from .ingest import LOG, MERGE, Ingest, cursor_kind
@@ -37,6 +38,7 @@ def build_ingest(
     release: Callable[[], Release],
     prices: PriceBook | None = None,
     inventory: Inventory | None = None,
+    find: Callable[[str], UsageMap | None] = lambda _: None,
     clock: Callable[[], float] = time.time,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Ingest:
@@ -50,11 +52,14 @@ def build_ingest(
         release: gives the release in force.
         prices: prices of tokens; None where costs are not wanted.
         inventory: the registered shared prefixes.
+        find: gives the map of a format that the source had before; None where there is none any more.
         clock: seconds since 1970.
         monotonic: seconds that never go back.
     """
     fingerprints = Window(source.fingerprint_window_seconds) if "leading_fingerprint" in source.fields else None
-    ids = Durable(source.dedupe_records, key, recorder.cursors(cursor_kind(MERGE, source.name)))
+    logs, parts = (recorder.cursors(cursor_kind(kind, source.name)) for kind in (LOG, MERGE))
+    earlier = look_back(source, logs, parts, find)
+    ids = Durable(source.dedupe_records, key, parts)
     counting = Counting(
         release=release,
         prices=prices,
@@ -66,11 +71,13 @@ def build_ingest(
         source.name,
         follower=Follower(
             source.paths,
-            recorder.cursors(cursor_kind(LOG, source.name)),
+            logs,
             line_limit=source.line_limit_bytes,
             clock=monotonic,
+            resumed=earlier.resumed,
         ),
         intake=readers.intake,
+        earlier=earlier,
         ids=ids,
         blocks=readers.blocks,
         counting=counting,

@@ -94,6 +94,10 @@ class Uptake:
             self._outcomes(self._intake.merger.end(log), tally, now)
         return lines
 
+    def count(self, outcomes: Iterable[Outcome], tally: Tally) -> None:
+        """Counts what lines came to that were taken in before."""
+        self._outcomes(outcomes, tally, self._clock())
+
     def settle(self, tally: Tally) -> None:
         """Counts what has been silent for long enough; a line without usage may have waited for one of a block."""
         settled = self._intake.settle(self._steady())

@@ -1,4 +1,8 @@
-"""Logs that were never seen before. What lies rotated beside the first of a name came before it, and is history."""
+"""Logs that were never seen before. What lies rotated beside the first of a name came before it, and is history.
+
+Save for what was written to since somebody looked: then there was no such log, so all of it is new. It may have been
+rotated between two looks, or while the exporter was away.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +30,18 @@ class Beginnings:
 
     def __init__(self, tracker: Tracker, opener: Opener) -> None:
         self._tracker, self._opener = tracker, opener
+        self._since: int | None = None
         self._matched: Container[File] = ()
         self._folders: dict[str, Mapping[bytes, Sequence[Match]]] = {}
 
-    def look(self, matched: Container[File]) -> None:
-        """Another look at the disk begins; files that patterns match are no history."""
-        self._matched = matched
+    def look(self, matched: Container[File], since: int | None) -> None:
+        """Another look at the disk begins.
+
+        Args:
+            matched: files that patterns match; they are no history.
+            since: when one looked before, in nanoseconds since 1970; None where nobody ever did.
+        """
+        self._matched, self._since = matched, since
         self._folders.clear()
 
     def log(self, match: Match) -> int:
@@ -42,7 +52,8 @@ class Beginnings:
         if place not in known.places:
             known.places.add(place)
             for beside in self._lying_in(files.folder_of(match.path)).get(place, ()):
-                if not self._is_taken(beside) and beside.file != match.file:
+                is_new = self._since is not None and beside.stamp[1] > self._since
+                if not is_new and not self._is_taken(beside) and beside.file != match.file:
                     self._pass_over(beside)
         return key
 

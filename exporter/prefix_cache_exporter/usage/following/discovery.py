@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.usage import files
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from .tracker import Tracker
 
 
+_COARSE = 100_000_000
+"""Times of files lag behind the clock: by a tick of the kernel, on the network by more. In nanoseconds."""
+
+
 class Discovery:
     """Finds the files of a source, and has them taken in.
 
@@ -27,14 +32,17 @@ class Discovery:
         tracker: the logs.
         opener: opens files.
         stdin: standard input.
+        since: when the same patterns were looked at last, in nanoseconds since 1970; None where they never were.
     """
 
-    def __init__(self, patterns: Sequence[str], tracker: Tracker, opener: Opener, stdin: Piped) -> None:
+    def __init__(
+        self, patterns: Sequence[str], tracker: Tracker, opener: Opener, stdin: Piped, *, since: int | None = None
+    ) -> None:
         self._patterns, self._tracker, self._opener = list(patterns), tracker, opener
         self._beginnings = Beginnings(tracker, opener)
         self._adopter = Adopter(tracker, opener, self._beginnings)
         self._rests = Rests(tracker, opener)
-        self._looked = 0.0
+        self._looked, self._since = 0.0, since
         self._piped = files.STANDARD_INPUT in self._patterns
         self._pipe: Piped | None = stdin if self._piped else None
 
@@ -47,8 +55,10 @@ class Discovery:
         """Looks at the disk once; `now` in monotonic seconds."""
         tracker = self._tracker
         self._adopter.crowded = False
+        began = time.time_ns()
         listing = files.look(self._patterns)
-        self._beginnings.look(listing.matches.keys())
+        self._beginnings.look(listing.matches.keys(), self._since)
+        self._since = began - _COARSE
         tracker.folders |= listing.folders
         self._opener.begin(readable=listing.readable or self._piped)
         for _, one in tracker.opened:

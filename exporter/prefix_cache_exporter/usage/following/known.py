@@ -48,6 +48,11 @@ class Known:
     def __getitem__(self, key: int) -> Position:
         return self._positions[key]
 
+    @property
+    def read_at(self) -> int | None:
+        """When the log that was written to last of those that were read was; nanoseconds since 1970."""
+        return max((one.stamp[1] for one in self._positions.values()), default=None)
+
     def unfinished(self) -> list[int]:
         """Logs of which more may come."""
         return [key for key, one in self._positions.items() if not one.finished]
