@@ -61,7 +61,7 @@ class Follower:
     ) -> None:
         self._clock = clock
         self._notes = Notes()
-        self._tracker = Tracker(saved, self._notes, line_limit=line_limit, clock=clock)
+        self._tracker = Tracker(saved, self._notes, line_limit=line_limit, clock=clock, resumed=resumed)
         self._opener = Opener(opener)
         self._stdin = stdin
         since = self._tracker.known.read_at if resumed else None

@@ -63,3 +63,25 @@ def test_names_that_rotation_makes(rotated):
 @pytest.mark.parametrize("other", ["app2.log", "myapp.log", "app.txt", "app.log.d", "app-v2.log", "app.log.123456"])
 def test_names_that_rotation_does_not_make(other):
     assert files.family(f"/logs/{other}") != files.family("/logs/app.log")
+
+
+def test_a_log_that_the_patterns_no_longer_match_is_not_lost(tmp_path):
+    logs = Logs(tmp_path, "one/*.log")
+    for folder in ("one", "two"):
+        logs.path(folder).mkdir()
+    logs.write(record(1) * 5, "one/app.log")
+    logs.write(record(2) * 5, "two/app.log")
+    logs.poll()
+    before = list(logs.patterns)
+    logs.patterns, logs.options["resumed"] = [str(tmp_path / "two" / "*.log")], False
+    logs.kill()
+    logs.poll()
+    logs.poll(10)
+    assert not logs.lost_files
+    logs.append(record(3), "one/app.log")
+    logs.patterns += before
+    logs.kill()
+    logs.poll()
+    logs.poll(10)
+    assert ids(logs.lines) == ["L1"] * 5 + ["L2"] * 5 + ["L3"]
+    assert not logs.lost_files

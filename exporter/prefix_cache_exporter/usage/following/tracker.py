@@ -38,6 +38,7 @@ class Tracker:
         notes: takes what is to be stored and counted.
         line_limit: longest line in bytes.
         clock: monotonic seconds.
+        resumed: whether the stored cursors are of the same patterns; else files that they no longer match are not lost.
 
     Attributes:
         known: positions of all logs.
@@ -48,13 +49,20 @@ class Tracker:
     """
 
     def __init__(
-        self, saved: Mapping[str, bytes], notes: Notes, *, line_limit: int, clock: Callable[[], float]
+        self,
+        saved: Mapping[str, bytes],
+        notes: Notes,
+        *,
+        line_limit: int,
+        clock: Callable[[], float],
+        resumed: bool = True,
     ) -> None:
         self._notes, self._limit, self._clock = notes, line_limit, clock
         self.known = Known(saved, notes)
         self.opened = Opened(most_open())
         self.aside = Aside()
         self.missing: dict[int, float | None] = dict.fromkeys(self.known.unfinished())
+        self._let_go = frozenset() if resumed else frozenset(self.missing)
         self.folders: set[str] = set()
         self._rested: dict[int, float] = {}
 
@@ -100,7 +108,7 @@ class Tracker:
 
     def give_up(self, key: int) -> None:
         """The rest of a log was nowhere to be found."""
-        if self.known[key].offset:
+        if self.known[key].offset and key not in self._let_go:
             self._notes.lose("gone")
         self.end(key)
 
