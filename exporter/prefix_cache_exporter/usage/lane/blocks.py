@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from prefix_cache_exporter.usage import values
 from prefix_cache_exporter.usage.intake import Group
 
 from .choice import memory_for
@@ -117,6 +118,8 @@ class Blocks:
         self._fields = {name: full(path, usage_map) for name, path in (fields or {}).items()}
         if self._lane is not None:
             self._general = msgspec.json.Decoder(self._lane.struct).decode
+            usage = usage_map.usage[0]
+            self._ids = [path if path.absolute else path.within(usage) for path in usage_map.id]
             self._leaves = list(leaves(self._lane.struct))
             self._samples = Samples(self._lane, self._general, protect or dict)
 
@@ -127,53 +130,71 @@ class Blocks:
         if self._plan is None:
             lines = lines_of(block)
             return Taken([], lines, 0, len(lines), [])
-        odd: list[bytes] = []
+        odd: dict[int, bytes] = {}
         lines = []
         try:
             decoded = self._plan.decoder.decode_lines(block)
+            numbers: Sequence[int] = range(len(decoded))
         except (ValueError, RecursionError):
-            decoded, lines, odd = self._one_by_one(block)
+            decoded, lines, numbers, odd = self._one_by_one(block)
             self._chances -= self._plan.close
         count = len(decoded) + len(odd)
-        groups, repeats = self._counted(decoded, lines, block, odd) if decoded else ([], 0)
+        groups, repeats = self._counted(decoded, lines, numbers, block, odd) if decoded else ([], 0)
         if len(odd) * 2 > count or (self._plan.close and self._chances <= 0):  # the shape has changed
             self._plan = None
-        return Taken(groups, odd, repeats, count, self.sums() if len(self._sums) >= REMEMBERED else [])
+        sums = self.sums() if len(self._sums) >= REMEMBERED else []
+        return Taken(groups, [odd[number] for number in sorted(odd)], repeats, count, sums)
 
-    def _one_by_one(self, block: bytes | memoryview) -> tuple[list[Any], list[bytes], list[bytes]]:
+    def _one_by_one(self, block: bytes | memoryview) -> tuple[list[Any], list[bytes], list[int], dict[int, bytes]]:
+        """Lines of the shape, decoded and as they stand, and their numbers in the block; the others by number."""
         assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
         decode = self._plan.decoder.decode
-        decoded, plain, odd = [], [], []
-        for line in bytes(block).split(b"\n"):
+        decoded, plain, numbers, odd = [], [], [], {}
+        for number, line in enumerate(bytes(block).split(b"\n")):
             try:
                 decoded.append(decode(line))
                 plain.append(line)
+                numbers.append(number)
             except (ValueError, RecursionError):
                 if line.strip():
-                    odd.append(line)
-        return decoded, plain, odd
+                    odd[number] = line
+        return decoded, plain, numbers, odd
 
     def _counted(
-        self, decoded: list[Any], lines: list[bytes], block: bytes | memoryview, odd: list[bytes]
+        self,
+        decoded: list[Any],
+        lines: list[bytes],
+        numbers: Sequence[int],
+        block: bytes | memoryview,
+        odd: dict[int, bytes],
     ) -> tuple[list[Group], int]:
         """Decoded lines of a block to groups; what is not plain after all goes to `odd`."""
         assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
         keys, repeats = self._plan.keys, 0
         ids: Sequence[Any] = ()
+
+        def keep(kept: list[bool]) -> None:
+            nonlocal decoded, lines, numbers, ids
+            decoded, lines, numbers, ids = (list(compress(some, kept)) for some in (decoded, lines, numbers, ids))
+
         if keys is not None:
             ids = keys(decoded)
+            second = self._after(odd, ids, numbers) if odd else ()
+            if second:  # of lines with one id, the first counts: the general way decides, and has them in order
+                odd |= {numbers[n]: lines[n] for n in second}
+                keep([n not in second for n in range(len(ids))])
             if not self.recent.add_all(ids):
                 fresh = [self.recent.add(one) for one in ids]
                 repeats = fresh.count(False)
                 lines = lines or lines_of(block)
-                decoded, lines, ids = (list(compress(some, fresh)) for some in (decoded, lines, ids))
+                keep(fresh)
         doubtful: list[Any] = []
         self._block, self._split, self._decoded = block, lines, decoded
         self._plan.run(decoded, doubtful, self._known, self._opened, self.times)
         if doubtful:
             places = sorted(map(self._place, doubtful))
             lines = self._split or lines_of(block)
-            odd += [lines[n] for n in places]
+            odd |= {numbers[n]: lines[n] for n in places}
             if ids:  # the general way has a memory of its own
                 self.recent.drop([ids[n] for n in places])
         self._places = {}
@@ -181,6 +202,24 @@ class Blocks:
         groups = [Group(sums.sample, sums.take_rows()) for sums in self._touched]
         self._touched.clear()
         return groups, repeats
+
+    def _after(self, odd: Mapping[int, bytes], ids: Sequence[Any], numbers: Sequence[int]) -> AbstractSet[int]:
+        """Places of plain lines whose id an odd line before them has."""
+        first: dict[Any, int] = {}
+        for number, line in odd.items():
+            name = self._id_of(line)
+            if name is not None:
+                first.setdefault(hash(name) if self.recent.hashes else name, number)
+        if first.keys().isdisjoint(ids):
+            return frozenset()
+        return {n for n, one in enumerate(ids) if first.get(one, numbers[n]) < numbers[n]}
+
+    def _id_of(self, line: bytes) -> str | None:
+        try:
+            record = msgspec.json.decode(line)
+        except (ValueError, RecursionError):
+            return None
+        return next(filter(None, (values.word(path.get(record)) for path in self._ids)), None)
 
     def _place(self, one: Any) -> int:
         """Where a decoded line stands in its block."""
