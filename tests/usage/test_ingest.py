@@ -335,6 +335,21 @@ def test_a_step_is_bounded_and_the_next_goes_on(tmp_path, monkeypatch):
     assert source.total("lines") == 50_000
 
 
+def test_a_change_is_bounded_where_each_record_has_labels_of_its_own(tmp_path, monkeypatch):
+    source = Source(tmp_path, "".join(line(n, r=f"r{n}", pad="x" * 1000) for n in range(3000)), fields=FIELDS)
+    sizes = []
+    apply = source.recorder.apply
+
+    def counted(change):
+        sizes.append(sum(family.id == "requests" for family, _ in change.parts))
+        apply(change)
+
+    monkeypatch.setattr(source.recorder, "apply", counted)
+    source.poll()
+    assert sum(sizes) == source.total("requests") == 3000
+    assert max(sizes) < 512 + 256  # of which one piece of the log has 256 KiB
+
+
 def test_nothing_moves_twice_when_state_was_not_written(tmp_path):
     source = Source(tmp_path, record(1) + record(2))
     source.ingest.poll()

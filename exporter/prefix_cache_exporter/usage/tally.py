@@ -140,16 +140,17 @@ class Tally:
 
     def flush(self, change: Change) -> None:
         """Hands the sums over."""
+        found = {*self.rows, *(labels for _, labels, _ in self.more)}
+        named = {labels: tuple(self._pairs(labels).items()) for labels in found}  # one for all of its families
         for labels, sums in self.rows.items():
-            pairs = self._pairs(labels)
             for name, family in _FAMILIES:
                 amount = getattr(sums, name)
                 if amount is not None:
-                    change.add(family, pairs, amount)
+                    change.add_to((family, named[labels]), amount)
         for (name, labels, values), amount in self.more.items():
             family = USAGE[name]
             own = family.labels[len(family.labels) - len(values) :]
-            change.add(family, {**self._pairs(labels), **dict(zip(own, values, strict=True))}, amount)
+            change.add_to((family, (*named[labels], *zip(own, values, strict=True))), amount)
         for (name, labels, band, state), found in self.seconds.items():
             self._histogram(change, USAGE[name], labels, (band, state), found)
         for (name, value), amount in self.events.items():
