@@ -33,6 +33,9 @@ class Counting:
         prices: prices, or None where costs are not wanted.
         eligibility: decides eligible tokens.
         bands: upper edges of prompt-length bands.
+
+    Attributes:
+        summed: label sets for which sums were begun, since the start.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Counting:
         eligibility: Eligibility | None = None,
         bands: Sequence[int] = DEFAULT_BANDS,
     ) -> None:
+        self.summed = 0
         self._release, self.prices, self.eligibility = release, prices, eligibility
         self._bands, self._band_names = tuple(bands), band_names(bands)
 

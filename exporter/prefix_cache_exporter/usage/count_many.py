@@ -62,6 +62,7 @@ def count_group(counting: Counting, group: Group, tally: Tally, now: float) -> N
 def label_sums(counting: Counting, sample: UsageRecord, row: Row, ttls: Iterable[str]) -> tuple[Labels | None, Bounds]:
     """The labels of records like one, and for which of them sums are enough; no labels where it takes all rows."""
     labels = counting.labels(sample)
+    counting.summed += 1
     bounds = EVERYTHING if counting.prices is None else summable(counting.prices, sample, row, ttls)
     eligibility = counting.eligibility
     concerned = eligibility is not None and eligibility.concerns(sample, labels.template, labels.template_revision)

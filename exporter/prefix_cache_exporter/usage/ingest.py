@@ -34,7 +34,7 @@ STEP_SECONDS = 1.0
 """So long a step reads at most, however much there is."""
 CHANGE_LINES = 8192
 """Lines of one change, about; handing a change over costs the same for one line as for many."""
-CHANGE_ROWS = 512
+CHANGE_LABEL_SETS = 512
 """Label sets of one change, about: where each record has labels of its own, so few are all that memory is spent on."""
 QUIET_SECONDS = 2.0
 """Logs that gained nothing for so long are drained."""
@@ -144,7 +144,7 @@ class Ingest:
             for batch in self._reading:
                 held += self._uptake.take(batch, tally)
                 positions.update(batch.cursors)
-                if held >= CHANGE_LINES or len(tally.rows) >= CHANGE_ROWS:
+                if held >= CHANGE_LINES or self._uptake.label_sets(tally) >= CHANGE_LABEL_SETS:
                     self._uptake.sum_up(tally)
                     self._uptake.begin()
                     self._apply(tally, positions)

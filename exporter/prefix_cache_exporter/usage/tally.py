@@ -140,8 +140,8 @@ class Tally:
 
     def flush(self, change: Change) -> None:
         """Hands the sums over."""
-        found = {*self.rows, *(labels for _, labels, _ in self.more)}
-        named = {labels: tuple(self._pairs(labels).items()) for labels in found}  # one for all of its families
+        label_sets = {*self.rows, *(labels for _, labels, _ in self.more)}
+        named = {labels: tuple(self._pairs(labels).items()) for labels in label_sets}  # one for all of its families
         for labels, sums in self.rows.items():
             for name, family in _FAMILIES:
                 amount = getattr(sums, name)

@@ -67,7 +67,7 @@ class Uptake:
         self._steady = steady
         self._source, self._intake, self._blocks, self._ids = source, intake, blocks, ids
         self._counting, self._recorder, self._quarantine, self._clock = counting, recorder, quarantine, clock
-        self._complained = False
+        self._complained, self._summed = False, 0
         self.last_record: float | None = None
 
     @property
@@ -77,8 +77,13 @@ class Uptake:
 
     def begin(self) -> None:
         """Bounds the times of what is summed up next."""
+        self._summed = self._counting.summed
         if self._blocks is not None:
             self._blocks.window = on_time(self._clock())
+
+    def label_sets(self, tally: Tally) -> int:
+        """How many label sets records have had since the beginning."""
+        return len(tally.rows) + self._counting.summed - self._summed
 
     def take(self, batch: Batch, tally: Tally) -> int:
         """Takes a batch in; returns how many lines it had."""
