@@ -116,6 +116,15 @@ def test_series_of_a_full_family_that_are_withdrawn_give_way(clock: Clock) -> No
     assert not samples(rec, "prefix_cache_exporter_series_overflow_total")
 
 
+def test_totals_of_a_source_never_fall(clock: Clock) -> None:
+    rec = recorder(clock)
+    use(rec, "r1", "r2", "r3", amount=10)
+    later(rec, clock, 2 * DAY)
+    before = rec.totals(("source",))[USED.name, "gw"]
+    use(rec, "r4")
+    assert (before, rec.totals(("source",))[USED.name, "gw"]) == (30, 31)
+
+
 def test_where_nothing_could_be_forgotten_nobody_looks_again_at_once(clock: Clock) -> None:
     rec = recorder(clock)
     use(rec, "r1", "r2", "r3")

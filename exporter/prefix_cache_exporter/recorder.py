@@ -13,6 +13,7 @@ import time
 from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from . import measures
@@ -30,6 +31,8 @@ _log = logging.getLogger(__name__)
 
 _AGAIN_SECONDS = 60.0
 """Where nothing could be forgotten, how long nobody looks again: to look costs as much as a scrape."""
+_TOLD_APART = frozenset({"source", "reason"})
+"""Labels by which totals are asked for."""
 
 Payload: TypeAlias = "bytes | Callable[[], bytes] | None"
 """A position; one that costs something to make is given as a function, which is called when it is written."""
@@ -102,6 +105,7 @@ class Recorder:
         self._ledger.bounds.make_room = lambda label: self._make_room(label, self._room.for_label)
         self._ledger.make_room = lambda family: self._make_room(family, self._room.for_family)
         self._in_vain: dict[str, float] = {}
+        self._forgotten: dict[Key, Parts] = {}
         self._writes = self._failures = 0
         self._last_write: float | None = None
 
@@ -210,7 +214,8 @@ class Recorder:
     def totals(self, by: tuple[str, ...]) -> dict[tuple[str, ...], Amount]:
         """Committed counter totals by `(family name, *values of the labels in by)`, holds and expiry left aside.
 
-        Only counters that carry every label in `by`; histograms are left out.
+        Only counters that carry every label in `by`; histograms are left out. What was forgotten counts on while the
+        process lives, under its source and reason alone.
         """
         places = {
             name: tuple(family.labels.index(label) for label in by)
@@ -219,7 +224,7 @@ class Recorder:
         }
         found: dict[tuple[str, ...], Amount] = {}
         with self._lock:
-            for key, parts in self._shown.items():
+            for key, parts in chain(self._shown.items(), self._forgotten.items()):
                 if key.family in places:
                     name = (key.family, *[key.values[place] for place in places[key.family]])
                     found[name] = found.get(name, 0) + parts.get("", 0)
@@ -250,7 +255,10 @@ class Recorder:
             self._in_vain[what] = now
             return False
         for key in gone:
-            self._shown.pop(key, None)
+            parts, labels = self._shown.pop(key, {}), measures.FAMILIES[key.family].labels
+            kept = [value if name in _TOLD_APART else "" for name, value in zip(labels, key.values, strict=True)]
+            total = self._forgotten.setdefault(Key(key.family, tuple(kept)), {"": 0})
+            total[""] += parts.get("", 0)
         return True
 
     def _settled(self) -> Mapping[tuple[str, str], bytes | None]:
