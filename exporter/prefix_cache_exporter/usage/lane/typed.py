@@ -9,6 +9,7 @@ never from text of a map.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from prefix_cache_exporter.usage import values
 from prefix_cache_exporter.usage.conditions import Some
 from prefix_cache_exporter.usage.extract.envelope import provider_name
+from prefix_cache_exporter.usage.paths import Path
 from prefix_cache_exporter.usage.record import NOTHING, UsageRecord
 from prefix_cache_exporter.usage.rules.additive import BY_TOTAL, EXCLUSIVE
 from prefix_cache_exporter.usage.rules.ttl import by_ttl
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from prefix_cache_exporter.usage.maps.model import Span, UsageMap
-    from prefix_cache_exporter.usage.paths import Path
 
 
 class Lane(msgspec.Struct, frozen=True):
@@ -54,7 +55,7 @@ def lane_for(
 ) -> Lane | None:
     """The lane of a source; None where its format or override has no plain lines."""
     m = usage_map
-    if m.stream or m.cumulative or m.each or m.decode or m.attributes or m.context or m.foreign or not m.usage:
+    if m.aggregate or m.stream or m.cumulative or m.decode or m.attributes or m.context or m.foreign or not m.usage:
         return None
     if override is not None or m.rule == BY_TOTAL or m.write_is_split or m.inferred:
         return None
@@ -149,26 +150,9 @@ def _write(  # one step per part of a record
     """Writes the body of the lane; gives the variables in which it leaves what it found."""
     _decline(w, m)
     counts = _counts(w, m)
-    i, o, t, reads, writes = (counts[name] for name in ("input", "output", "total", "read", "write"))
+    o, reads, writes = (counts[name] for name in ("output", "read", "write"))
     status = _status(w, m)
-    w.line(f"c = ({reads} or 0) + ({writes} or 0)")
-    if m.tokens.get("uncached"):
-        rest = counts["uncached"]
-        w.line(f"if {rest} is not None and ({reads} is None or {rest} != {i} - c): DECLINE")
-    checked = bool(m.tokens.get("total")) and not m.total_ignored
-    if m.rule == EXCLUSIVE:
-        if not m.absent_cache_is_none:
-            w.line(f"if {reads} is None: DECLINE")
-        w.line(f"a, u, q = {i} + c, {i}, 'ok'")
-    else:
-        if m.absent_read_is_zero or m.absent_write_is_zero or m.write_outside:
-            raise UnsuitableError
-        w.line(f"if c > {i}: DECLINE")
-        w.line(f"a = {i}")
-        w.line(f"if {reads} is None: u, q = None, 'cache_unknown'")
-        w.line(f"else: u, q = {i} - c, 'ok'")
-    if checked:
-        w.line(f"if {t} is not None and {t} != a + {o}: DECLINE")
+    _add_up(w, m, counts)
     w.line(f"if {status} != 'success' and not (a or {o}): DECLINE")
     split = _split(w, m, writes)
     words = [w.first(paths[:1], "text") for paths in (m.id, m.model, m.service_tier)]
@@ -217,7 +201,10 @@ _NEEDED = ("input", "extra_input", "output", "reasoning", "extra_output", "total
 
 
 def _decline(w: Writer, m: UsageMap) -> None:
-    """Leaves to the general way what skips, replays, parts and rules of their own are about."""
+    """Leaves to the general way what skips, replays, parts, records within lines and rules of their own are about."""
+    for path in m.each:
+        place = Path(tuple(takewhile(lambda step: isinstance(step, str), path.steps)), path.absolute)
+        w.line(f"if {w.present([place])}: DECLINE")
     for condition in [*(condition for condition, _ in m.skip), m.replay]:
         w.line(f"if {w.condition(condition)}: DECLINE")
     own = "False"
@@ -235,14 +222,41 @@ def _counts(w: Writer, m: UsageMap) -> dict[str, str]:
     needed = {name: m.tokens.get(name, ()) for name in _NEEDED if name != "reasoning" or m.reasoning_outside}
     counts = {name: w.first(paths, "count") for name, paths in needed.items() if paths or name in _ALWAYS}
     w.line(f"if {counts['input']} is None or {counts['output']} is None: DECLINE")
-    for name in ("extra_input", "extra_output", "reasoning"):
-        if m.tokens.get(name) and (name != "reasoning" or m.reasoning_outside):
+    for name in ("extra_input", "extra_output"):
+        if m.tokens.get(name):
             w.line(f"if {counts[name]}: DECLINE")
+    if "reasoning" in counts:
+        w.line(f"{counts['output']} += {counts['reasoning']} or 0")
     if m.modalities is not None:
         w.line(f"if {w.present(m.modalities.at)}: DECLINE")
     if m.read_parts:
         w.line(f"if {counts['read']} is None and {w.present(m.read_parts)}: DECLINE")
     return counts
+
+
+def _add_up(w: Writer, m: UsageMap, counts: Mapping[str, str]) -> None:
+    """Writes the additive rule: all input to `a`, what is uncached of it to `u`, the quality to `q`."""
+    i, o, t, reads, writes = (counts[name] for name in ("input", "output", "total", "read", "write"))
+    w.line(f"c = ({reads} or 0) + ({writes} or 0)")
+    if m.tokens.get("uncached"):
+        rest = counts["uncached"]
+        w.line(f"if {rest} is not None and ({reads} is None or {rest} != {i} - c): DECLINE")
+    if m.rule == EXCLUSIVE:
+        if not m.absent_cache_is_none:
+            w.line(f"if {reads} is None: DECLINE")
+        w.line(f"a, u, q = {i} + c, {i}, 'ok'")
+    else:
+        if m.write_outside:
+            raise UnsuitableError
+        for absent_is_zero, count in ((m.absent_read_is_zero, reads), (m.absent_write_is_zero, writes)):
+            if absent_is_zero:
+                w.line(f"{count} = {count} or 0")
+        w.line(f"if c > {i}: DECLINE")
+        w.line(f"a = {i}")
+        w.line(f"if {reads} is None: u, q = None, 'cache_unknown'")
+        w.line(f"else: u, q = {i} - c, 'ok'")
+    if m.tokens.get("total") and not m.total_ignored:
+        w.line(f"if {t} is not None and {t} != a + {o}: DECLINE")
 
 
 def _status(w: Writer, m: UsageMap) -> str:
