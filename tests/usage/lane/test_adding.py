@@ -48,7 +48,7 @@ def way(name):
 def adder(**changes):
     ways = {"words": (way("model"),), "zeros": (), "input": way("usage.input"), "output": way("usage.output")}
     ways |= {"read": way("usage.read"), "write": None, "total": None, "uncached": None, "time": None}
-    ways |= {"ttls": ("unknown",), "parts": ()}
+    ways |= {"ttls": ("unknown",), "parts": (), "reasoning": None}
     return compiled.adding.Adder(**ways | {"exclusive": False} | changes)
 
 
@@ -130,6 +130,15 @@ def test_written_tokens_are_split_by_time_to_live():
     assert numbers(known["m"]) == (47, 7, 15, 2, 1, 1)
     with pytest.raises(TypeError, match="a time to live for each of 2 parts and the rest"):
         adder(ttls=("5m", "1h"), parts=(way("usage.short"), way("usage.long")))
+
+
+def test_reasoning_beside_the_output_is_output():
+    known = {"m": sums()}
+    ways = {"reasoning": way("usage.odd"), "total": way("usage.total")}
+    assert added(Line(usage=Usage(input=10, odd=7, total=22)), known, **ways)
+    assert not added(Line(usage=Usage(input=10, odd=7, total=15)), known, **ways)
+    assert not added(Line(usage=Usage(input=10, odd=None, total=15)), known, **ways)
+    assert numbers(known["m"]) == (10, 0, 12, 0, 1, 0)
 
 
 def test_counts_that_must_be_zero():

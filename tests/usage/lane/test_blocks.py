@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import UTC, datetime
 from functools import partial
 from math import inf
 from unittest import mock
@@ -116,7 +117,28 @@ def message(number, **changes):
     }
 
 
-SHAPES = {"openai.chat": chat, "vllm.chat": chat, "anthropic.messages": message, "deepseek.chat": chat}
+def content(number, **changes):
+    usage = {"promptTokenCount": 100 + number, "candidatesTokenCount": 7, "totalTokenCount": 107 + number}
+    if number % 3:  # zeros are left out
+        usage["cachedContentTokenCount"] = number % 3 * 32
+    if number % 4:
+        usage["thoughtsTokenCount"] = number
+        usage["totalTokenCount"] += number
+    return {
+        "id": f"c{number}",
+        "responseId": f"g{number}",
+        "createTime": f"2026-09-21T12:{number % 60:02}:00.123456Z",
+        "modelVersion": f"m{number % 2}",
+        "usageMetadata": usage,
+        "metadata": {"template": f"t{number % 3}"},
+        **changes,
+    }
+
+
+SHAPES = {
+    "openai.chat": chat, "vllm.chat": chat, "anthropic.messages": message, "deepseek.chat": chat,
+    "google.generate_content": content,
+}  # fmt: skip
 WILD = st.sampled_from([None, 0, -1, 1.5, "7", "x" * 600, "", True, [], {}, {"a": 1}, 2**60, "2026-01-01", 1e300])
 PLACES = st.sampled_from(
     [
@@ -125,7 +147,10 @@ PLACES = st.sampled_from(
         ("usage", "prompt_tokens_details", "cached_tokens"), ("metadata", "template"), ("error",), ("status",),
         ("usage", "input_tokens"), ("usage", "output_tokens"), ("usage", "cache_read_input_tokens"), ("service_tier",),
         ("usage", "cache_creation_input_tokens"), ("usage", "cache_creation", "ephemeral_1h_input_tokens"), ("new",),
-        ("usage", "cache_creation"), ("usage", "prompt_cache_hit_tokens"), ("usage", "iterations"),
+        ("usage", "cache_creation"), ("usage", "prompt_cache_hit_tokens"), ("usage", "iterations"), ("createTime",),
+        ("usageMetadata", "promptTokenCount"), ("usageMetadata", "cachedContentTokenCount"), ("responseId",),
+        ("usageMetadata", "thoughtsTokenCount"), ("usageMetadata", "totalTokenCount"), ("usageMetadata",),
+        ("usageMetadata", "toolUsePromptTokenCount"), ("response",),
     ]
 )  # fmt: skip
 CHANGES = st.lists(st.tuples(st.integers(0, 79), PLACES, WILD, st.booleans()), max_size=12)
@@ -355,12 +380,13 @@ def test_what_columns_cannot_do_is_left_to_the_general_way():
 def test_each_sum_keeps_to_its_own_times(format_, told, bounds):
     """Records of several models, each summed within times of its own, in any order."""
     base = 1790000000
-    when = {"timestamp" if format_ == "anthropic.messages" else "created": None}
     lines = []
     for number, (model, offset) in enumerate(told):
         time = base + offset
-        when = {"timestamp": f"{time}"} if format_ == "anthropic.messages" else {"created": time}
-        lines.append(json.dumps(SHAPES[format_](number, model=f"m{model}", **when)).encode())
+        text = datetime.fromtimestamp(time, UTC).isoformat()
+        when = {"timestamp": text} if format_ == "anthropic.messages" else {"created": time, "createTime": text}
+        names = {"modelVersion": f"m{model}"} if format_ == "google.generate_content" else {"model": f"m{model}"}
+        lines.append(json.dumps(SHAPES[format_](number, **names, **when)).encode())
     places = {f"m{model}": Bounds(low=base + min(pair), high=base + max(pair)) for model, pair in enumerate(bounds)}
     blocks, _, _ = readers(format_, label=lambda sample, *_: ("label", places[sample.model]))
     rows: Counter[tuple[str, float]] = Counter()

@@ -36,7 +36,7 @@ def sums(**options):
 
 
 def run_of(words=("model",), **place):
-    m = SimpleNamespace(total_ignored=False, rule="inclusive", write_by_ttl={})
+    m = SimpleNamespace(total_ignored=False, rule="inclusive", write_by_ttl={}, absent_read_is_zero=False)
     return choice.run_for(
         Line, {"input": "usage.input", "output": "usage.output", "read": "usage.read", **place}, words, m,
         time_is_number=True,
@@ -71,7 +71,7 @@ def test_more_words_than_the_compiled_way_takes_are_left_to_the_other():
     names = [f"w{n}" for n in range(17)]
     wide = msgspec.defstruct("Wide", [("a", int), ("b", int), ("c", int), *((name, str) for name in names)], gc=False)
     place = {"input": "a", "output": "b", "read": "c"}
-    m = SimpleNamespace(total_ignored=False, rule="inclusive", write_by_ttl={})
+    m = SimpleNamespace(total_ignored=False, rule="inclusive", write_by_ttl={}, absent_read_is_zero=False)
     run = choice.run_for(wide, place, names, m, time_is_number=False)
     some, odd = sums(), []
     run([wide(10, 1, 2, *names)], odd, {}, lambda *_: some, Times())

@@ -58,6 +58,7 @@ def run_for(struct: Any, place: Mapping[str, str], words: Sequence[str], m: Usag
             parts=tuple(way_to(struct, place[f"ttl {ttl}"]) for ttl in ttls),
             input=way_to(struct, place["input"]),
             output=way_to(struct, place["output"]),
+            reasoning=way("reasoning"),
             read=way("read"),
             write=way("write"),
             total=None if m.total_ignored else way("total"),

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     KeysOf = Callable[[list[Any]], Sequence[Any]]
     Run = Callable[[list[Any], list[Any], dict[Any, Any], Opened, Times], None]
 
-ZERO = ("extra_input", "extra_output", "reasoning")
+ZERO = ("extra_input", "extra_output")
 """Counts that make a line special unless they are 0."""
+ABSENT_IS_ZERO = frozenset({*ZERO, "reasoning"})
+"""Counts of which lines may have none."""
 _SOURCE = """
 def run(lines, odd, known, opened, times):
     first, last, low, high = times.bounds
@@ -76,7 +78,10 @@ def run_for(place: Mapping[str, str], words: Sequence[str], m: UsageMap, *, time
     at = {role: writer.reach(member) for role, member in place.items() if role != "id"}
     names = [writer.reach(member) for member in words]
     declined = "odd.append(r); continue"
-    read, write = at.get("read"), at.get("write")
+    read, write = at.get("read", "0" if m.absent_read_is_zero else None), at.get("write")
+    if "reasoning" in at:  # the lane looks at it where it is not in the output
+        writer.line(f"o = {at['output']} + {at['reasoning']}")
+        at["output"] = "o"
     cached = " + ".join(filter(None, (read, write))) or "0"
     total, uncached = at["input"], "None"
     if m.rule == EXCLUSIVE:

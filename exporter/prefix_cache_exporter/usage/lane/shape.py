@@ -13,7 +13,7 @@ from prefix_cache_exporter.usage.rules.additive import EXCLUSIVE
 
 from .choice import keys_for, run_for
 from .members import inner_struct
-from .narrow import ZERO
+from .narrow import ABSENT_IS_ZERO, ZERO
 from .sums import MOST
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def plan_for(
         hashed: whether the memory of ids wants hashes of them.
     """
     kinds: dict[str, Any] = {}
+    zeros: set[str] = set()
     place: dict[str, str] = {}
     words: dict[tuple[Any, ...], str] = {}
     constant: set[str] = set()
@@ -136,14 +137,16 @@ def plan_for(
                     constant.add(leaf.attribute)
             words[leaf.steps] = leaf.attribute
             continue
-        kind = _kind(role, found)
+        if role in ABSENT_IS_ZERO or (role == "read" and m.absent_read_is_zero):
+            zeros.add(leaf.attribute)
+        kind = _COUNT if leaf.attribute in zeros else _kind(role, found)
         if kind is None or role in place:
             return None
         kinds[leaf.attribute] = kind
         place[role] = leaf.attribute
     shape = None
     if _adds_up(place.keys(), m):
-        shape = _shape(struct, kinds, set(words.values()) - constant, keys)
+        shape = _shape(struct, kinds, set(words.values()) - constant, zeros, keys)
     if shape is None:
         return None
     deciding = [steps for steps in words if steps not in only_fields]
@@ -223,12 +226,13 @@ def _shape(
     struct: Any,
     kinds: Mapping[str, Any],
     words: AbstractSet[str],
+    zeros: AbstractSet[str],
     keys: Keys | None,
     *,
     attribute: str = "",
     path: tuple[str, ...] = (),
 ) -> Any:
-    """The struct of lines of one shape: members that were never there may not be there.
+    """The struct of lines of one shape: members that were never there may not be there, those of `zeros` may be absent.
 
     Decoding looks for keys in the order of members, so that they stand in the order of the lines. Where every key of
     an object is known, one that was never there is refused as unknown instead of being looked out for.
@@ -250,10 +254,12 @@ def _shape(
         inner = inner_struct(member.type)
         if inner is None:
             kind = kinds.get(name)
-            optional = kind is None or name in words
-            members.append((member.name, kind if kind is not None else type(None), *((None,) if optional else ())))
+            default: tuple[int | None, ...] = (0,) if name in zeros else ()
+            if kind is None or name in words:
+                kind, default = kind if kind is not None else type(None), (None,)
+            members.append((member.name, kind, *default))
             continue
-        below = _shape(inner, kinds, words, keys, attribute=f"{name}.", path=(*path, key))
+        below = _shape(inner, kinds, words, zeros, keys, attribute=f"{name}.", path=(*path, key))
         if any(at.startswith(f"{name}.") for at in kinds):
             members.append((member.name, below))
         else:

@@ -55,7 +55,7 @@ typedef struct {
     PyObject *members, *no_words; /* all that ways were made of, and what stands for no words */
     PyObject *ttl[MOST_WAYS + 1]; /* borrowed of the members; the last is of what no time to live is known */
     int exclusive, words, zeros, ttls;
-    Way input, output, read, write, total, uncached, time, word[MOST_WAYS], zero[MOST_WAYS], part[MOST_WAYS];
+    Way input, output, reasoning, read, write, total, uncached, time, word[MOST_WAYS], zero[MOST_WAYS], part[MOST_WAYS];
 } Adder;
 
 typedef struct {
@@ -126,12 +126,14 @@ static int
 add_line(const Adder *self, PyObject *line, PyObject *known, Times *times)
 {
     long long input = count_at(line, &self->input), output = count_at(line, &self->output);
+    long long reasoning = self->reasoning.steps ? count_at(line, &self->reasoning) : 0;
     long long read = self->read.steps ? count_at(line, &self->read) : 0;
     long long write = self->write.steps ? count_at(line, &self->write) : 0, rest = write, parts[MOST_WAYS + 1];
     long long total = self->exclusive ? input + read + write : input;
-    if (input < 0 || output < 0 || read < 0 || write < 0 || read + write > total) {
+    if (input < 0 || output < 0 || reasoning < 0 || read < 0 || write < 0 || read + write > total) {
         return 0;
     }
+    output += reasoning;
     for (int n = 0; n < self->ttls; n++) {
         parts[n] = count_at(line, &self->part[n]);
         if (parts[n] < 0 || (rest -= parts[n]) < 0) {
@@ -197,13 +199,13 @@ adder_add(Adder *self, PyObject *args)
 static PyObject *
 adder_new(PyTypeObject *type, PyObject *args, PyObject *options)
 {
-    static char *names[] = {"words", "zeros", "ttls",     "parts", "input",     "output", "read",
-                            "write", "total", "uncached", "time",  "exclusive", NULL};
-    PyObject *words, *zeros, *ttls, *parts, *given[7];
+    static char *names[] = {"words", "zeros", "ttls",  "parts",    "input", "output",    "reasoning",
+                            "read",  "write", "total", "uncached", "time",  "exclusive", NULL};
+    PyObject *words, *zeros, *ttls, *parts, *given[8];
     int exclusive;
-    if (!PyArg_ParseTupleAndKeywords(args, options, "$OOO!OOOOOOOOp", names, &words, &zeros, &PyTuple_Type, &ttls,
+    if (!PyArg_ParseTupleAndKeywords(args, options, "$OOO!OOOOOOOOOp", names, &words, &zeros, &PyTuple_Type, &ttls,
                                      &parts, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
-                                     &given[6], &exclusive)) {
+                                     &given[6], &given[7], &exclusive)) {
         return NULL;
     }
     Adder *self = (Adder *)type->tp_alloc(type, 0);
@@ -212,8 +214,8 @@ adder_new(PyTypeObject *type, PyObject *args, PyObject *options)
     }
     self->exclusive = exclusive;
     self->no_words = PyTuple_New(0);
-    self->members = PyTuple_Pack(11, words, zeros, ttls, parts, given[0], given[1], given[2], given[3], given[4],
-                                 given[5], given[6]);
+    self->members = PyTuple_Pack(12, words, zeros, ttls, parts, given[0], given[1], given[2], given[3], given[4],
+                                 given[5], given[6], given[7]);
     if (self->members == NULL || self->no_words == NULL || ways_from(words, self->word, &self->words) < 0 ||
         ways_from(zeros, self->zero, &self->zeros) < 0 || ways_from(parts, self->part, &self->ttls) < 0) {
         goto failed;
@@ -226,8 +228,9 @@ adder_new(PyTypeObject *type, PyObject *args, PyObject *options)
     for (int n = 0; n <= self->ttls; n++) {
         self->ttl[n] = PyTuple_GET_ITEM(ttls, n);
     }
-    Way *ways[] = {&self->input, &self->output, &self->read, &self->write, &self->total, &self->uncached, &self->time};
-    for (int n = 0; n < 7; n++) {
+    Way *ways[] = {&self->input, &self->output, &self->reasoning, &self->read,
+                   &self->write, &self->total,  &self->uncached,  &self->time};
+    for (int n = 0; n < 8; n++) {
         if ((n < 2 || given[n] != Py_None) && way_from(given[n], ways[n]) < 0) {
             goto failed;
         }

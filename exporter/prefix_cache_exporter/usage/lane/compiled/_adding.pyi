@@ -22,7 +22,7 @@ class Adder:
     # words: members that tell lines apart, in order.
     # zeros: counts that must be 0.
     # ttls, parts: times to live and counts of what was written for them; the last time to live is of what is left over.
-    # input, output, read, write, total, uncached: counts; None where lines have none.
+    # input, output, reasoning (beside the output), read, write, total, uncached: counts; None where lines have none.
     # time: seconds since 1970, a float, or the text of a moment.
     # exclusive: whether the input is without what was read and written.
     # TypeError: a way that cannot be gone (too long, not of structs), or too many of them.
@@ -35,6 +35,7 @@ class Adder:
         parts: tuple[Way, ...],
         input: Way,  # noqa: A002  # a role's name, as in maps
         output: Way,
+        reasoning: Way | None,
         read: Way | None,
         write: Way | None,
         total: Way | None,
