@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.maps.model import UsageMap
     from prefix_cache_exporter.usage.paths import Step
 
-_OTLP_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
+_OTLP_VALUES = (
+    *("stringValue", "intValue", "doubleValue", "boolValue"),
+    *("string_value", "int_value", "double_value", "bool_value"),  # with protobuf's own names of fields
+)
 
 
 def records(item: Any, usage_map: UsageMap) -> Iterator[Any]:
@@ -129,6 +132,6 @@ def _from_attributes(value: Any) -> Any:
         if isinstance(item, dict) and isinstance(item.get("key"), str):
             held = item.get("value")
             if isinstance(held, dict):
-                held = next((held[kind] for kind in _OTLP_VALUES if kind in held), held)
+                held = next((held[kind] for kind in _OTLP_VALUES if kind in held), held or None)
             found[item["key"]] = held
     return found

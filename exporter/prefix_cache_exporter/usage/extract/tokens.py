@@ -20,14 +20,17 @@ _NOT_REPORTED = frozenset({"", "-", "null", "none", "n/a"})
 
 
 def usage_object(record: dict[str, Any], usage_map: UsageMap) -> Any:
-    """The usage object of a record: the first that is one, or the text of one."""
+    """The usage object of a record: the first that is one, or the text of one; an empty one where no other is."""
+    empty = None
     for path in usage_map.usage:
         value = path.get(record)
         if isinstance(value, dict):
-            return value
+            if value:
+                return value
+            empty = value
         if isinstance(value, str) and (found := from_repr(value)):
             return found
-    return None
+    return empty
 
 
 def numbers_only(usage: Any, depth: int = 4) -> dict[str, Any]:
