@@ -27,7 +27,21 @@ def test_versions_as_they_are_written(text, expected):
     assert parse_version(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "dev", "nightly", "0.9.2-cuda!", "0..1", "latest", "0.9.x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "dev",
+        "nightly",
+        "0.9.2-cuda!",
+        "0..1",
+        "latest",
+        "0.9.x",
+        "\N{ARABIC-INDIC DIGIT NINE}.9.2",
+        "1!0.9.2",
+        "9" * 5000,
+    ],
+)
 def test_what_is_no_version(text):
     assert parse_version(text) is None
 

@@ -14,8 +14,10 @@ _FORM = re.compile(
     r"(?:[.\-_]?post[.\-_]?(?P<post>\d+))?"
     r"(?:[.\-_]?(?P<dev>dev[.\-_]?\d*))?"
     r"(?:\+[a-z0-9]+(?:[.\-_][a-z0-9]+)*)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
+_LONGEST = 200
+"""No version is longer; Python itself refuses to read numbers of some thousand digits."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,7 +43,7 @@ class Version:
 
 def parse_version(text: str) -> Version | None:
     """The version that a text says, or None. A local part (`+cpu`, `+cu128`) is another build of the same version."""
-    match = _FORM.fullmatch(text.strip())
+    match = _FORM.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     if not match:
         return None
     numbers = [int(number) for number in match["release"].split(".")]
