@@ -176,6 +176,12 @@ def test_a_help_alone_does_not_say_what_a_family_is_made_of():
     assert [sample.name for sample in page.families["h"].samples] == ["h_bucket", "h_sum", "h_count"]
 
 
+def test_every_help_of_a_family_is_heard():
+    helps = ("Tokens.", "Blocks,\\nwhole.", "Tokens.")
+    body = "".join(f"# HELP a_total {text}\n" for text in helps)
+    assert read(f"# TYPE a_total counter\n{body}a_total 1\n", "a").families["a"].help == "Tokens.\nBlocks, whole."
+
+
 def test_interleaved_and_repeated_families_are_one():
     page = read(
         "# TYPE test_a counter\n"
@@ -282,6 +288,14 @@ def test_what_is_no_number_is_refused_at_every_poll_alike(digits):
         (
             "# TYPE a counter\n# TYPE a_total gauge\n# TYPE a gauge\na 1\n",
             "malformed: a is declared as counter and as gauge",
+        ),
+        (
+            "# TYPE a_total counter\na_total 1\n# TYPE a_total gauge\n",
+            "malformed: a_total is declared as counter and as gauge",
+        ),
+        (
+            "# TYPE a_total gauge\na_total 1\n# TYPE a_total counter\n",
+            "malformed: a is declared as gauge and as counter",
         ),
         ('a{x="1",y="2"} 1\na{y="2",x="1"} 1\n', "duplicate: a x='1' y='2' stands twice"),
         ('a{x=""} 1\na 2\n', "duplicate: a stands twice"),

@@ -114,9 +114,36 @@ def test_a_help_that_says_nothing_of_the_unit_is_not_believed():
     assert apply("0.12.0", body)["reasons"] == ["help of vllm:prefix_cache_hits does not say tokens"]
 
 
+def without(body, comment):
+    return b"".join(line + b"\n" for line in body.splitlines() if not line.startswith(comment))
+
+
 def test_a_page_without_help_and_types_is_taken_at_its_names():
-    bare = b"".join(line + b"\n" for line in vllm_page("0.12.0").splitlines() if not line.startswith(b"#"))
-    assert apply("0.12.0", bare)["state"] == "verified"
+    assert apply("0.12.0", without(vllm_page("0.12.0"), b"#"))["state"] == "verified"
+
+
+@pytest.mark.parametrize(
+    ("version", "page_of"),
+    [("0.9.0rc1", "0.8.5"), ("0.9.0.dev5+gabc", "0.9.0"), ("0.8.6", "0.8.5"), ("0.34.0", "0.33.0")],
+)
+def test_of_a_release_that_was_not_read_only_help_tells_the_unit(version, page_of):
+    """Blocks became tokens under the same name: a build on the way there may count either."""
+    family = "vllm:prefix_cache_queries" if page_of == "0.33.0" else "vllm:gpu_prefix_cache_queries"
+    answer = apply(version, without(vllm_page(page_of, {"prompt_tokens": 5}), b"# HELP"))
+    assert (answer["state"], answer["totals"]) == ("mismatch", {})
+    assert f"help of {family} is missing" in answer["reasons"]
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_a_page_that_says_two_units_says_none(place):
+    """Pages of several servers put together by something on the way."""
+    said = b"# HELP vllm:gpu_prefix_cache_queries_total "
+    tokens = vllm_page("0.9.0", {"gpu_prefix_cache_queries": 100, "prompt_tokens": 160})
+    blocks = said + b"GPU prefix cache queries, in terms of number of queried blocks.\n"
+    body = blocks + tokens if place == "before" else tokens + blocks
+    answer = apply("0.9.0", body)
+    assert answer["reasons"] == ["help of vllm:gpu_prefix_cache_queries says blocks"]
+    assert answer["totals"] == {}
 
 
 @pytest.mark.parametrize("version", ["0.34.0", "1.0.0", "0.33.1.dev4+gabc", "0.33.0rc2"])

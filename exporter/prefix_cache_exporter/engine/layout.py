@@ -53,7 +53,7 @@ class PageFamily:
     Attributes:
         name: without `_total` for counters, with `_info` for infos, in both dialects.
         type: as declared; `unknown` where the page does not say.
-        help: as declared, else empty.
+        help: as declared, else empty; where it is declared in several ways, each of them on a line of its own.
         samples: in page order, `_created` left out.
         created: the `_created` values, as seconds since 1970 by sorted labels (a histogram's without `le`).
         torn: sorted labels of its histograms that do not hold together, without `le`.
@@ -164,23 +164,26 @@ def _aliases(structure: Structure) -> frozenset[str]:
 
 
 def _declarations(
-    structure: Structure, aliases: Collection[str], wanted: Collection[str]
+    structure: Structure, aliases: Collection[str], wanted: frozenset[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Types and helps by family name. The first of each counts; types of wanted families may not differ."""
+    """Types and helps by family name. The first type counts, but wanted families may not have two; helps all do."""
     types: dict[str, str] = {}
+    declared: dict[str, str] = {}
     for line in structure.metadata:
         if line.kind == "TYPE" and line.name not in aliases:
             name = family_name(line.name, line.value)
-            if types.setdefault(name, line.value) != line.value and name in wanted:
-                raise PageError("malformed", f"{name} is declared as {types[name]} and as {line.value}")
-    helps: dict[str, str] = {}
+            # Two types may also make two families of one name on the page, a counter's `x` and a gauge's `x_total`.
+            said = {declared.setdefault(line.name, line.value), types.setdefault(name, line.value)} - {line.value}
+            if said and not wanted.isdisjoint({name, *(family_name(line.name, type_) for type_ in said)}):
+                raise PageError("malformed", f"{name} is declared as {min(said)} and as {line.value}")
+    helps: dict[str, dict[str, None]] = {}
     for line in structure.metadata:
         if line.kind == "HELP" and line.name not in aliases:
             bases = (line.name, line.name.removesuffix("_total"), f"{line.name}_info")
             name = next((base for base in bases if base in types), bases[1])
             types.setdefault(name, "unknown")
-            helps.setdefault(name, line.value)
-    return types, helps
+            helps.setdefault(name, {})[line.value.replace("\n", " ")] = None
+    return types, {name: "\n".join(said) for name, said in helps.items()}
 
 
 def _names(types: Mapping[str, str], owners: Mapping[str, Owner]) -> frozenset[str]:

@@ -59,7 +59,7 @@ def _contradictions(plan: Plan, page: Page) -> Iterator[str]:
     yield from _lacking_groups(plan, page)
     for name, family in page.families.items():
         for entry in plan.targets.get(name, ()):
-            reason = _disagreement(entry, family)
+            reason = _disagreement(entry, family, known=plan.version.verified)
             if reason:
                 yield reason
                 break
@@ -87,11 +87,13 @@ def _lacking(plan: Plan, page: Page) -> list[tuple[str, ...]]:
     return [group for group in plan.present if page.names.isdisjoint(group)]
 
 
-def _disagreement(entry: Entry, family: PageFamily) -> str | None:
+def _disagreement(entry: Entry, family: PageFamily, *, known: bool) -> str | None:
     if family.type not in _TYPES[entry.kind]:
         return f"type {family.type} of {family.name}, not {entry.kind}"
-    if (entry.says or entry.never_says) and family.help:
-        said = family.help.lower()
+    if not family.help:
+        # Of a release that was read the version itself tells the unit; of any other only HELP does.
+        return None if known or not entry.says else f"help of {family.name} is missing"
+    for said in family.help.lower().split("\n"):
         for word in entry.never_says:
             if word in said:
                 return f"help of {family.name} says {word}"
