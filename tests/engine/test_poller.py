@@ -86,6 +86,35 @@ def test_increases_belong_to_the_release_at_both_ends():
     assert shown == {"template_revision=r1": 474, "template_revision=mixed": 479, "template_revision=r2": 475}
 
 
+@pytest.mark.parametrize(
+    "between", [START, b"node_load1 5\n", b"<html></html>", "http_status", b"# TYPE vllm:prompt_tokens gauge\nx 1\n"]
+)
+@pytest.mark.parametrize("run", RUNS)
+def test_what_comes_between_two_pages_takes_nothing_away(run, between):
+    """An older page out of a cache, the page of another program, an error: the pages around it are still 953 apart."""
+    bench, steps = Bench(), recorded(run)
+    bench.says = run
+    bench.poll(steps[COLD])
+    bench.poll(steps[between] if between == START else between)
+    bench.poll(steps["03_same_prefix_new_user"])
+    assert (bench.total("prompt_tokens"), bench.total("cached_prompt_tokens")) == (474 + 479, 384 + 384)
+    assert bench.total("excluded_prompt_tokens") is None
+
+
+@pytest.mark.parametrize("between", [START, b"node_load1 5\n"])
+def test_what_is_counted_late_belongs_to_all_releases_since(between):
+    bench = Bench()
+    [cold, same, early] = pages(COLD, SAME, "04_early_change")
+    bench.in_force = release("r1")
+    bench.poll(cold)
+    bench.in_force = release("r2")
+    bench.poll(recorded(RUN)[START] if between == START else between)
+    bench.poll(same)
+    bench.poll(early)
+    shown = bench.shown("prompt_tokens_total", engine="0", model="tiny", provider="vllm", template="support")
+    assert shown == {"template_revision=mixed": 474, "template_revision=r2": 479 + 475}
+
+
 def test_a_restart_of_the_exporter_goes_on_where_it_was(tmp_path):
     [cold, same, third] = pages(COLD, SAME, "03_same_prefix_new_user")
     first = Bench(Store(tmp_path / "state.db"))

@@ -84,6 +84,91 @@ def test_a_series_that_is_new_does_not_hide_the_fall_of_another():
     assert taken.state.doubt == "fell"
 
 
+def counts(values, **options):
+    """What a group of one counter counts, reading by reading; None where it waits or does not know."""
+    last, found = state(values[0], **options), []
+    for value in values[1:]:
+        taken = step(last, state(value, **options), fall_restarts=False)
+        found.append(None if taken.since is None else value - taken.since.get(PROMPT, 0))
+        last = taken.state
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"started": 1000}, {"created": 1500}, {"started": 1000, "created": 1500}])
+def test_an_older_page_is_not_counted_twice(options):
+    """A cache on the way: a restart begins at 0, and what is above half of what it was has not begun anew."""
+    assert counts([100, 300, 200, 400, 500], **options) == [200, None, 100, 100]
+    assert counts([100, 300, 200, 250, 400, 500], **options) == [200, None, None, 150 - 50, 100]
+
+
+def test_in_one_process_any_fall_is_an_older_page():
+    assert counts([9000, 100, 9100], started=1000) == [None, 100]
+    assert counts([9000, 100, 9100], created=1500) == [None, 100]
+
+
+def test_two_caches_of_the_same_counters_are_counted_once():
+    assert counts([100, 300, 200, 400, 300, 500, 400, 600], created=1500.25) == [200, None, 100, None, 100, None, 100]
+
+
+def test_a_process_that_is_not_sure_to_be_the_same_is_unstable_when_it_falls_again():
+    """Workers of one server start within a second; each answers with its own counters."""
+    last, told = state(9000, 1000), []
+    for value, started in [(100, 1000.4), (9100, 1000), (200, 1000.4), (9200, 1000), (300, 1000.4)]:
+        taken = step(last, state(value, started), fall_restarts=False)
+        told.append((taken.unstable, taken.since))
+        last = taken.state
+    assert told == [(False, None), (False, {PROMPT: 9000}), (True, None), (True, None), (True, None)]
+
+
+def test_two_processes_that_answer_in_turn_are_counted_once_at_the_most():
+    """The younger one may have taken the place of the older one, until that answers again."""
+    last, told = state(9000, 1000), []
+    for value, started in [(100, 1700), (9100, 1000), (200, 1700), (9200, 1000), (300, 1700), (400, 1700), (500, 1700)]:
+        taken = step(last, state(value, started), fall_restarts=False)
+        told.append((taken.restarted, taken.unstable))
+        last = taken.state
+    assert told == [(True, False), *[(False, True)] * 5, (False, True)]
+    last = step(last, state(600, 1700), fall_restarts=False).state
+    assert step(last, state(650, 1700), fall_restarts=False).since == {PROMPT: 600}
+    assert step(last, state(650, 1800), fall_restarts=False).restarted
+
+
+def test_a_living_process_whose_counters_stay_low_is_believed_again():
+    assert counts([9000, 100, 150, 160, 170, 180, 190], started=1000) == [None, None, None, None, 10, 10]
+
+
+def test_a_restart_while_pages_are_old():
+    steps = follow([9000, 8000, 100, 150])
+    assert [(taken.restarted, taken.since) for taken in steps] == [(False, None), (False, None), (True, {})]
+
+
+def test_a_counter_that_slips_while_others_rise():
+    """It is refused alone; if it comes right back, it goes on where it was."""
+    rows = [(100, 10, 9), (60, 20, 19), (110, 30, 29), (120, 40, 39), (130, 50, 49)]
+    last, told = None, []
+    for prompt, hits, moment in rows:
+        now = GroupState({PROMPT: prompt, HITS: hits}, {}, 1000 + moment / 1000)
+        if last:
+            taken = step(last, now, fall_restarts=False)
+            told.append((taken.fallen, taken.since and (taken.since[PROMPT], taken.since[HITS])))
+        last = taken.state if last else now
+    assert told == [
+        (frozenset({PROMPT}), (100, 10)),
+        (frozenset(), (100, 20)),
+        (frozenset(), (110, 30)),
+        (frozenset(), (120, 40)),
+    ]
+
+
+def test_a_sum_of_seconds_may_be_rounded():
+    """Processes' files are added in any order: https://github.com/prometheus/client_python/blob/v0.26.0/prometheus_client/multiprocess.py#L45"""
+    seconds = Series("request_seconds", "f", "", "sum")
+    last = GroupState({PROMPT: 10, seconds: 9.000000000000002}, {})
+    taken = step(last, GroupState({PROMPT: 20, seconds: 9.0}, {}), fall_restarts=False)
+    assert (taken.since, taken.state.values[seconds]) == (last.values, 9.000000000000002)
+    assert step(last, GroupState({PROMPT: 20, seconds: 8.9}, {}), fall_restarts=False).fallen == {seconds}
+
+
 @given(st.lists(st.integers(0, 10**6), min_size=2, max_size=12))
 def test_nothing_is_counted_negatively_or_twice(values):
     """What is counted never exceeds what all processes together may have counted."""

@@ -8,20 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prefix_cache_exporter.engine.reading import EngineKey, Group, Series
-from prefix_cache_exporter.engine.restarts import GroupState
+from prefix_cache_exporter.engine.restarts import GroupState, Start
 from prefix_cache_exporter.engine.snapshot import Snapshot, SnapshotError
 
 TEXT = st.text(max_size=5)
 SERIES = st.builds(Series, TEXT, TEXT, TEXT, TEXT)
 VALUES = st.dictionaries(SERIES, st.floats(0, 1e15), max_size=4)
+MOMENTS = st.none() | st.floats(0, 1e10)
 STATES = st.builds(
     GroupState,
     VALUES,
     VALUES,
-    st.none() | st.floats(0, 1e10),
-    st.sampled_from(["", "fell", "rose", "unstable", "renamed"]),
+    MOMENTS,
+    st.sampled_from(["", "fell", "rose", "older", "back", "unstable", "renamed"]),
     st.none() | VALUES,
     st.integers(0, 9),
+    st.none() | st.builds(Start, MOMENTS, MOMENTS),
 )
 GROUPS = st.builds(Group, TEXT, TEXT, st.lists(st.tuples(TEXT, TEXT), max_size=2).map(tuple))
 KEYS = st.builds(EngineKey, TEXT, TEXT)
@@ -47,6 +49,13 @@ def test_a_snapshot_from_before_anything_was_carried_over_is_read():
     old = json.loads(Snapshot({"prompt_tokens": "x"}, {}).encode())
     del old["carried"]
     assert Snapshot.decode(json.dumps(old).encode()) == Snapshot({"prompt_tokens": "x"}, {})
+
+
+def test_a_snapshot_from_before_processes_were_remembered_is_read():
+    snapshot = Snapshot({}, {Group("0", "m", ()): GroupState({}, {}, 1000.0)})
+    old = json.loads(snapshot.encode())
+    del old["groups"][0]["youngest"]
+    assert Snapshot.decode(json.dumps(old).encode()) == snapshot
 
 
 @pytest.mark.parametrize(

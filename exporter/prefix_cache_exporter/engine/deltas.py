@@ -36,10 +36,11 @@ def deltas(previous: Snapshot | None, reading: Reading, *, final: bool = False) 
             and `parts`); nothing is lost meanwhile.
 
     Returns:
-        The increases, and the snapshot. A reading of which nothing can be used leaves the snapshot as it was.
+        The increases, and the snapshot. A reading of which nothing can be used, or which has not a single counter where
+        there were some, as the page of another program, leaves the snapshot as it was.
     """
-    if not reading.usable or reading.plan is None:
-        return Delta({}, reading.withheld, counted=False), previous
+    if not reading.usable or reading.plan is None or (previous is not None and previous.groups and not reading.groups):
+        return Delta({}, _withheld(reading, {}), counted=False), previous
     plan = reading.plan
     gains = Gains(plan, reading, previous, fall_restarts=final)
     for group, values in reading.groups.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .arrivals import Arrivals
 from .delta import EngineDelta
 from .records import MEASURES
-from .restarts import GroupState, step
+from .restarts import GroupState, Step, step
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NOT_NEW = "not_new"
 """Why what a series has counted is not taken for new although it was not on the last page."""
+_FELL = "negative_increase"
 
 
 class Gains:
@@ -78,18 +79,22 @@ class Gains:
             return
         forgotten: frozenset[Series] = frozenset()
         if taken.since is None:
-            self._hold(group, "unstable_source" if taken.unstable else NOT_NEW if last.doubt == "renamed" else "")
+            self._hold(group, _why_lost(last, taken))
+            if taken.fallen:  # what is missing may still come: it is told, and withheld from nobody
+                self.anomalies[_FELL] += len({series.measure for series in taken.fallen})
             if last.doubt == "renamed":  # and what went now may have been what returns
                 self._arrivals.suspect(now)
         else:
-            forgotten = self._count(group, now, last)
+            now = replace(now, values=taken.state.values)
+            since = last if taken.since is last.values else replace(last, values=dict(taken.since))
+            forgotten = self._count(group, now, since)
             for measure in {series.measure for series in taken.fallen}:
-                self.refuse(group.key, measure, "negative_increase")
+                self.refuse(group.key, measure, _FELL)
                 self.evidence[group.key].pop(measure, None)
         if not last.values.keys() <= now.values.keys():
             # A series that is not on the page now goes on where it was if it comes back.
             kept = {series: value for series, value in last.values.items() if series not in forgotten}
-            self.states[group] = replace(taken.state, values={**kept, **now.values})
+            self.states[group] = replace(taken.state, values={**kept, **taken.state.values})
 
     def refuse(self, key: EngineKey, measure: str, reason: str) -> None:
         """Does not believe a measure's increase."""
@@ -180,6 +185,15 @@ class Gains:
             return True
         self._withhold(key, measure, "no_baseline")
         return False
+
+
+def _why_lost(last: GroupState, taken: Step) -> str:
+    """Why what a group has counted will never be; empty where it may still be."""
+    if taken.unstable:
+        return "unstable_source"
+    if last.doubt == "renamed":
+        return NOT_NEW
+    return _FELL if last.doubt == "older" and not taken.state.doubt else ""
 
 
 def _source(plan: Plan, reading: Reading, measure: str) -> str | None:

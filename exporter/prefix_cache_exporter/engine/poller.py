@@ -143,10 +143,10 @@ class EnginePoller:
             self._ledgering.count_mismatches(change, reading.reasons)
         labels = credited(self._memory.release or release, release)
         self._ledgering.credit(change, delta, labels)
-        if reading.usable:
-            # What is carried over belongs to the releases of both intervals.
+        if reading.usable and snapshot is not self._memory.snapshot:
+            # What is counted later belongs to the releases of both intervals.
             both = Release(labels["template"], labels["template_revision"])
-            memory = _Memory(snapshot, both if snapshot and snapshot.carried else release)
+            memory = _Memory(snapshot, both if snapshot and snapshot.pending else release)
             if memory != self._memory:
                 self._memory = memory
                 change.cursor(CURSOR, self._source.name, memory.encode())

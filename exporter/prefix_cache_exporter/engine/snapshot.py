@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from .reading import EngineKey, Group, Series
-from .restarts import GroupState
+from .restarts import GroupState, Start
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _FORMAT = 1
+_PENDING = frozenset({"fell", "rose", "older"})
+"""Doubts under which nothing is counted and nothing is lost."""
 
 
 class SnapshotError(ValueError):
@@ -41,6 +43,11 @@ class Snapshot:
     origin: bool = False
     carried: Mapping[EngineKey, Mapping[str, float]] = field(default_factory=dict)
 
+    @property
+    def pending(self) -> bool:
+        """Whether something of earlier intervals may still be counted with the next one."""
+        return bool(self.carried) or any(state.doubt in _PENDING for state in self.groups.values())
+
     @classmethod
     def zero(cls) -> Snapshot:
         """The snapshot before the engine counted anything."""
@@ -63,6 +70,7 @@ class Snapshot:
                         "started": state.started,
                         "doubt": state.doubt,
                         "calm": state.calm,
+                        "youngest": state.youngest,
                         "values": _listed(state.values),
                         "created": _listed(state.created),
                         "before": None if state.before is None else _listed(state.before),
@@ -111,6 +119,7 @@ def _group(listed: list[Any]) -> Group:
 
 def _state(item: Mapping[str, Any]) -> GroupState:
     before = item["before"]
+    youngest = item.get("youngest")  # states that were written before it was noted have no such entry
     return GroupState(
         _values(item["values"]),
         _values(item["created"]),
@@ -118,4 +127,5 @@ def _state(item: Mapping[str, Any]) -> GroupState:
         item["doubt"],
         None if before is None else _values(before),
         item["calm"],
+        None if youngest is None else Start(*youngest),
     )
