@@ -129,6 +129,42 @@ def test_a_side_that_cannot_be_read_explains_nothing():
     assert target.snapshot.carried == {}
 
 
+@pytest.mark.parametrize("odd", ["NaN", "+Inf", "-1", "1e22", "1250.5", "900"])
+@pytest.mark.parametrize(("side", "other"), [LOOKUPS, LOOKUPS[::-1], EXTERNAL, EXTERNAL[::-1]])
+def test_what_is_not_known_on_one_side_is_counted_on_neither(odd, side, other):
+    """Else the next interval's hits stand against no lookups, or its lookups against no hits."""
+    families = {
+        "lookup_tokens": "prefix_cache_queries",
+        "lookup_hit_tokens": "prefix_cache_hits",
+        "external_lookup_tokens": "external_prefix_cache_queries",
+        "external_lookup_hit_tokens": "external_prefix_cache_hits",
+    }
+    target = Target()
+    target.page({families[side]: 1000, families[other]: 1000})
+    values = {families[side]: 1250, families[other]: 1250}
+    line = f'vllm:{families[side]}_total{{model_name="m",engine="0"}} {odd}\n'
+    delta = target.page(values, without=[families[side]], extra=line)
+    assert counted(delta, side, other) == {}
+    assert delta.withheld[other] == f"{side}_unknown"
+    assert side in delta.withheld
+
+
+def test_hits_that_are_not_on_one_page_take_its_lookups_along():
+    target = Target()
+    see(target, 1000, 500)
+    gone = see(target, 1100, 0, without=["prefix_cache_hits"])
+    assert (counted(gone, *LOOKUPS), gone.withheld["lookup_tokens"]) == ({}, "lookup_hit_tokens_unknown")
+    back = see(target, 1200, 600)
+    assert (counted(back, *LOOKUPS), back.withheld["lookup_hit_tokens"]) == ({}, "no_baseline")
+    assert counted(see(target, 1300, 650), *LOOKUPS) == both(100, 50)
+
+
+def test_lookups_whose_hits_were_never_on_a_page_are_in_no_ratio_and_stand():
+    target = Target()
+    see(target, 1000, 0, without=["prefix_cache_hits"])
+    assert counted(see(target, 1100, 0, without=["prefix_cache_hits"]), *LOOKUPS) == {("lookup_tokens", "0"): 100}
+
+
 def test_a_page_that_counts_nothing_for_now_keeps_what_was_carried_over():
     """A fall that nothing explains: whether it was a restart shows in what follows."""
     target = Target()

@@ -42,6 +42,7 @@ class Judge:
     def __init__(self, plan: Plan, reading: Reading, gains: Gains, previous: Snapshot | None, *, final: bool) -> None:
         self._reading, self._gains, self._families, self._final = reading, gains, plan.families, final
         self._before: Mapping[EngineKey, float] = {} if previous is None else previous.in_flight
+        self._sources: Mapping[str, str] = {} if previous is None else previous.sources
         self.carried: dict[EngineKey, Mapping[str, float]] = {}
         self._held: dict[EngineKey, Mapping[str, float]] = {}
         for key, held in ({} if previous is None else previous.carried).items():
@@ -101,6 +102,15 @@ class Judge:
         }
         if CACHED not in delta.withheld and not doubted.isdisjoint(self._families.get(CACHED, ())):
             delta.withhold(CACHED, EXCEEDS)  # made of the same hits
+        for part, whole in PAIRS:
+            if whole in delta.withheld and delta.total(part) is not None:
+                delta.withhold(part, f"{whole}_unknown")
+            elif part in delta.withheld and whole not in delta.withheld and self._lacks_for_now(part):
+                delta.withhold(whole, f"{part}_unknown")
+
+    def _lacks_for_now(self, measure: str) -> bool:
+        """Whether a measure that is withheld is so for an interval; what is on no page is no side of a ratio."""
+        return measure in self._sources or measure not in self._reading.withheld
 
     def _apply_caveats(self, key: EngineKey, delta: EngineDelta, explained: float) -> None:
         reading = self._reading
