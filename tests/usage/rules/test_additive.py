@@ -31,6 +31,7 @@ def chat(prompt, cached, total, output=50, *, written=None, reasoning=None, prov
         (chat(100, 600, 150), (100, None, None, None, 50), "anomaly", ("cache_gt_input",)),
         (chat(100, 600, None), (100, None, None, None, 50), "anomaly", ("cache_gt_input",)),
         (chat(100, 600, 150, provider="X"), (700, 600, None, 100, 50), "derived", ("cache_gt_input",)),
+        (chat(100, 600, 9, provider="X"), (700, 600, None, 100, 50), "anomaly", ("cache_gt_input", "sum_ne_total")),
         (chat(100, 60, 150, written=50), (100, None, None, None, 50), "anomaly", ("cache_gt_input",)),
         # reasoning beside the output, inside it, and unknown
         (chat(1000, 0, 1080, reasoning=30), (1000, 0, None, 1000, 80), "ok", ()),

@@ -80,9 +80,10 @@ def choose(  # noqa: PLR0911  # one line per case
             return WRITE_OUTSIDE, "derived", ("sum_ne_total",)
         return INCLUSIVE, "anomaly" if odd else "ok", odd
     if usage_map.write_outside and fit.cached <= fit.input and not only_exclusive:
-        return WRITE_OUTSIDE, "derived", ("cache_gt_input",)
+        odd = odd if not fit.write_outside else ()
+        return WRITE_OUTSIDE, "anomaly" if odd else "derived", ("cache_gt_input", *odd)
     if only_exclusive or gateway:
-        return EXCLUSIVE, "derived", ("cache_gt_input",)
+        return EXCLUSIVE, "anomaly" if odd else "derived", ("cache_gt_input", *odd)
     return INCLUSIVE, "anomaly", ("cache_gt_input",)
 
 
@@ -90,14 +91,17 @@ def _by_total(
     fit: Fit, only_inclusive: bool, only_exclusive: bool, usage_map: UsageMap
 ) -> tuple[str, str, tuple[str, ...]]:
     cached = fit.cached + fit.written
-    if not cached:
-        return INCLUSIVE, "ok", ()
     if only_exclusive:
         return EXCLUSIVE, "ok", ()
+    # A total that fits neither says that numbers are missing from those that are read, or stand among them twice.
+    odd = ("sum_ne_total",) if fit.known and not fit.inclusive else ()
+    if not cached:
+        return INCLUSIVE, "anomaly" if odd else "ok", odd
     if cached > fit.input:
-        return EXCLUSIVE, "ok" if not only_inclusive else "derived", () if not only_inclusive else ("cache_gt_input",)
+        quality = "anomaly" if odd else "derived" if only_inclusive else "ok"
+        return EXCLUSIVE, quality, ("cache_gt_input",) if only_inclusive else odd
     if only_inclusive:
         return INCLUSIVE, "derived", ("sum_ne_total",) if usage_map.otherwise == "inclusive" else ()
     if usage_map.otherwise == "inclusive":
-        return INCLUSIVE, "derived", ("sum_ne_total",)
+        return INCLUSIVE, "anomaly" if odd else "derived", ("sum_ne_total",)
     return BY_TOTAL, "ambiguous", ()
