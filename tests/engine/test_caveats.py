@@ -57,7 +57,15 @@ def test_a_share(increases, expected):
 
 @pytest.mark.parametrize(
     ("ranks", "expected"),
-    [(["0"], False), (["0", "1"], False), (["1"], True), (["0", "2"], True), (["x"], False), ([], False)],
+    [
+        (["0"], False),
+        (["0", "1"], False),
+        (["1"], True),
+        (["0", "2"], True),
+        (["x"], False),
+        ([], False),
+        (["9" * 5000], False),
+    ],
 )
 def test_ranks_that_are_missing(ranks, expected):
     assert active({"ranks_missing": True}, ranks=ranks) == expected

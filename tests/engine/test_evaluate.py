@@ -210,6 +210,8 @@ def test_whether_prefix_caching_is_on(said, value):
         ("block_size", "auto", "block_size_tokens", "not_a_number"),
         ("block_size", "0", "block_size_tokens", "not_a_number"),
         ("block_size", "inf", "block_size_tokens", "not_a_number"),
+        ("block_size", "1_6", "block_size_tokens", "not_a_number"),
+        ("block_size", "1e300", "block_size_tokens", "not_a_number"),
         ("prefix_caching_hash_algo", "None", "hash_algorithm", "not_reported"),
     ],
 )
@@ -217,6 +219,12 @@ def test_what_is_not_said_is_not_guessed(label, said, measure, reason):
     answer = apply("0.32.0", vllm_page("0.32.0", info={label: said}))
     assert answer["withheld"][measure] == reason
     assert measure not in answer["totals"]
+
+
+def test_a_capacity_that_no_engine_has():
+    """Blocks times their size, where each could be."""
+    answer = apply("0.22.0", vllm_page("0.22.0", info={"block_size": "1e12", "num_gpu_blocks": "1e12"}))
+    assert (answer["withheld"]["capacity_tokens"], answer["totals"]["block_size_tokens"]) == ("too_large", 1e12)
 
 
 def test_the_hash_algorithm_is_a_name_of_each_engine():

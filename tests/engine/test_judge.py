@@ -55,6 +55,14 @@ def test_the_largest_number_of_tokens_that_a_float_knows():
     assert counted(target.page({"prompt_tokens": 2**53}), "prompt_tokens") == {("prompt_tokens", "0"): 1}
 
 
+def test_blocks_are_no_more_tokens_than_a_float_knows():
+    target = Target("0.8.5")
+    target.page(info={"block_size": "1e15"})
+    delta = target.page({"gpu_prefix_cache_queries": 10, "prompt_tokens": 5}, info={"block_size": "1e15"})
+    assert (delta.withheld["lookup_tokens"], delta.anomalies["too_large"]) == ("too_large", 1)
+    assert counted(delta, "prompt_tokens") == {("prompt_tokens", "0"): 5}
+
+
 def test_tokens_are_whole_or_not_believed():
     target = Target()
     target.page({"prompt_tokens": 1})

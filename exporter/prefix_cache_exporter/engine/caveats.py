@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .records import Caveat
 
 
+_LONGEST_RANK = 9
+"""Digits of a rank; what is longer is a name of something else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What conditions look at.
@@ -104,7 +108,7 @@ def _labels_disagree(needs: Mapping[str, Any], evidence: Evidence) -> bool:
 
 def _ranks_missing(_: bool, evidence: Evidence) -> bool:
     # Ranks count from 0: where the highest is not the last of as many, some engines are not on the page.
-    ranks = [int(rank) for rank in evidence.ranks if rank.isdecimal()]
+    ranks = [int(rank) for rank in evidence.ranks if rank.isdecimal() and len(rank) <= _LONGEST_RANK]
     return bool(ranks) and max(ranks) >= len(set(ranks))
 
 

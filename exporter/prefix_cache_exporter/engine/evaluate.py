@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from .gathered import DEFAULT_ENGINE, Gathered, Slot
+from .gathered import DEFAULT_ENGINE, EXACT, Gathered, Slot
 from .ladders import edge_of
 from .reading import EngineKey, Group, Reading, Series
 from .records import MEASURES
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .plan import Plan
     from .records import Entry
 
-_EXACT = 2.0**53
-"""Beyond it a float no longer knows single tokens, so that increases cannot be told. No engine counts so far."""
 _REMEMBERED = 20_000
 """Series remembered before all are forgotten: far more than a page has, unless its series change at every poll."""
 
@@ -69,7 +67,7 @@ class Evaluator:
             for slot in known[1]:
                 if not slot.counts:
                     into.add_level(slot, labels, value)
-                elif 0 <= value <= _EXACT:
+                elif 0 <= value <= EXACT:
                     group = groups.get(slot.group)
                     if group is None:
                         group = groups[slot.group] = {}

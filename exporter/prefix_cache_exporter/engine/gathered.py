@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .reading import EngineKey, Group, Series
     from .records import Entry
 
+EXACT = 2.0**53
+"""Beyond it a float no longer knows single tokens, so that increases cannot be told. No engine counts so far."""
 DEFAULT_ENGINE = "0"
 """The rank of an engine whose page has no ranks."""
 

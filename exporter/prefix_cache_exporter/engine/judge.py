@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .caveats import Evidence, holds
 from .delta import CACHED, PROMPT
 from .flight import requests_in_flight
+from .gathered import EXACT
 from .parts import EXCEEDS, PAIRS, settle_parts
 from .records import MEASURES
 
@@ -84,7 +85,9 @@ class Judge:
             entry = self._entries[measure]
             if part == "sum" or (entry.unit not in _WHOLE_UNITS and not part):
                 continue
-            if not float(amount).is_integer():
+            if not abs(amount) <= EXACT:
+                self._gains.refuse(key, measure, "too_large")
+            elif not float(amount).is_integer():
                 self._gains.refuse(key, measure, "not_whole")
             else:
                 delta.increases[measure, by, part] = int(amount)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from .gathered import DEFAULT_ENGINE, Gathered
+from .gathered import DEFAULT_ENGINE, EXACT, Gathered
+from .lines import number_of
 from .reading import EngineKey, Reading, Series
 from .records import HASH_ALGORITHM, MEASURES
 from .verify import is_older
@@ -208,11 +209,8 @@ def _take_info(entry: Entry, info: Iterable[Mapping[str, str]], key: EngineKey, 
 
 
 def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if isfinite(number) and number > 0 else None
+    number = number_of(text)
+    return number if number is not None and 0 < number <= EXACT else None
 
 
 def _factors(plan: Plan, keys: Iterable[EngineKey], settled: _Settled) -> dict[EngineKey, dict[str, float]]:
@@ -227,6 +225,9 @@ def _factors(plan: Plan, keys: Iterable[EngineKey], settled: _Settled) -> dict[E
                 if not isinstance(factor, float):
                     withheld[key].setdefault(measure, f"{name.removesuffix('_tokens')}_unknown")
                     gauges[key].pop(measure, None)
+                elif isinstance(count, float) and count * factor > EXACT:
+                    withheld[key][measure] = "too_large"
+                    del gauges[key][measure]
                 elif isinstance(count, float):
                     gauges[key][measure] = count * factor
                 else:
