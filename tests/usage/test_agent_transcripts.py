@@ -123,6 +123,40 @@ def test_a_codex_fork_that_is_read_before_its_parent_waits_for_it(by):
     assert told([*again, *intake.settle(40.0)]) == [1000]
 
 
+SPAWNED = {
+    "type": "session_meta",
+    "payload": {"id": "child", "source": {"subagent": {"thread_spawn": {"parent_thread_id": "parent", "depth": 1}}}},
+}
+
+
+@pytest.mark.parametrize("order", [("parent", "child"), ("child", "parent")])
+@pytest.mark.parametrize("copied", [(), (PARENT,)], ids=["", "with the parent's own first line"])
+@pytest.mark.parametrize("by", ["sums", "responses"])
+def test_a_codex_sub_agent_repeats_the_sums_of_whoever_spawned_it(by, copied, order):
+    """Its parent stands elsewhere than a fork's: https://github.com/getagentseal/codeburn/pull/1383."""
+    first, second = (
+        codex((1000, 0, 900, 100), (1000, 0, 900, 100)),
+        codex((3000, 950, 1000, 300), (2000, 950, 100, 200)),
+    )
+    own = [codex((4000, 1900, 1000, 400), (1000, 950, 0, 100))]
+    parent = [PARENT, first, second]
+    if by == "responses":
+        parent = [PARENT, response("r1", (1000, 0, 900, 100)), first, response("r2", (2000, 950, 100, 200)), second]
+        own = [response("c1", (1000, 950, 0, 100)), *own]
+    files = {"parent": parent, "child": [SPAWNED, *copied, first, second, *own]}
+    intake = Intake(get_map("codex.jsonl"))
+    found = [one for name in order for one in intake.take([encode(line) for line in files[name]], 0.0, name)]
+    assert sorted(told([*found, *intake.settle(10.0)])) == [1000, 1000, 2000]
+
+
+def test_a_codex_sub_agent_that_begins_anew_counts_for_itself():
+    first, own = codex((1000, 0, 900, 100), (1000, 0, 900, 100)), codex((700, 0, 0, 10), (700, 0, 0, 10))
+    intake = Intake(get_map("codex.jsonl"))
+    found = intake.take([encode(line) for line in (PARENT, first)], 0.0, "parent")
+    found += intake.take([encode(line) for line in (SPAWNED, own)], 0.0, "child")
+    assert told([*found, *intake.settle(10.0)]) == [1000, 700]
+
+
 def test_a_codex_fork_of_a_fork_repeats_the_first_session():
     first = codex((1000, 0, 900, 100), (1000, 0, 900, 100))
     grandchild = {"type": "session_meta", "payload": {"id": "grandchild", "forked_from_id": "child"}}
