@@ -56,11 +56,11 @@ def test_the_largest_number_of_tokens_that_a_float_knows():
 
 
 def test_blocks_are_no_more_tokens_than_a_float_knows():
-    target = Target("0.8.5")
-    target.page(info={"block_size": "1e15"})
-    delta = target.page({"gpu_prefix_cache_queries": 10, "prompt_tokens": 5}, info={"block_size": "1e15"})
-    assert (delta.withheld["lookup_tokens"], delta.anomalies["too_large"]) == ("too_large", 1)
-    assert counted(delta, "prompt_tokens") == {("prompt_tokens", "0"): 5}
+    target, info = Target("0.8.5"), {"block_size": "1e15", "num_gpu_blocks": "1"}
+    target.page(info=info)
+    delta = target.page({"gpu_prefix_cache_queries": 10, "prompt_tokens": 5}, info=info)
+    assert (delta.withheld["lookup_tokens"], delta.anomalies) == ("too_large", {"too_large": 1})
+    assert counted(delta, "generation_tokens", "prompt_tokens") == {("prompt_tokens", "0"): 5}
 
 
 def test_tokens_are_whole_or_not_believed():
