@@ -10,6 +10,7 @@ from prefix_cache_exporter.usage.normaliser import Normaliser
 from prefix_cache_exporter.usage.paths import PathError
 from prefix_cache_exporter.usage.record import Skipped, UsageRecord
 from support.usage import counts, encode, outcomes, settled
+from support.usage_maps import book
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11, "prompt_tokens_details": {"cached_tokens": 4}}
 LINE = {"id": "a", "model": "m", "usage": USAGE, "metadata": {"template": "t", "tenant": "acme", "n": 3, "empty": ""}}
@@ -151,26 +152,32 @@ def test_names_of_providers_by_pattern_and_otherwise_as_they_are():
     assert [record.provider for record in found] == ["anthropic", "own", "5", "unknown"]
 
 
-def test_compaction_calls_are_parts_with_prices_of_their_own():
+def test_compactions_and_advisors_are_parts_with_prices_of_their_own():
     usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 2, "output_tokens": 3}
     part = {**usage, "type": "compaction", "model": "claude-small", "cache_creation": {"ephemeral_1h_input_tokens": 2}}
-    top = {**usage, "iterations": [part, {**usage, "type": "message"}, {**usage, "type": "advisor_message"}, "x"]}
+    advice = {"type": "advisor_message", "model": "claude-wise", "input_tokens": 100, "output_tokens": 7}
+    top = {**usage, "iterations": [part, {**usage, "type": "message"}, advice, "x"]}
     (record,) = settled("anthropic.messages", {"model": "claude-large", "usage": top})
-    assert counts(record) == (34, 10, 4, 20, 6)
+    assert counts(record) == (134, 10, 4, 120, 13)
     assert record.cache_write_by_ttl == {"unknown": 2, "1h": 2}
     assert [(item.model, item.total_input_tokens) for item in record.components] == [
         ("claude-large", 17),
         ("claude-small", 17),
+        ("claude-wise", 100),
     ]
-    assert record.anomalies == ("part_unclear",)
+    assert record.anomalies == ()
     (plain,) = settled("anthropic.messages", {"usage": {**usage, "iterations": [{"type": "message"}]}})
     assert plain.components == ()
-    (unclear,) = settled(
-        "anthropic.messages", {"usage": {**usage, "iterations": [{**usage, "type": "advisor_message"}]}}
-    )
-    assert (unclear.anomalies, counts(unclear)) == (("part_unclear",), (17, 5, 2, 10, 3))
     (empty,) = settled("anthropic.messages", {"usage": {**usage, "iterations": [{"type": "compaction"}]}})
     assert counts(empty) == (17, 5, 2, 10, 3)
+
+
+def test_parts_of_which_nobody_says_whether_they_are_counted_are_noted(tmp_path):
+    own = "format: own\nextends: anthropic.messages\nparts: {add: [compaction], unclear: [advisor_message]}\n"
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 2, "output_tokens": 3}
+    line = {"usage": {**usage, "iterations": [{**usage, "type": "advisor_message"}]}}
+    (unclear,) = Intake(book(tmp_path, own).get("own")).take([encode(line)], 0.0)
+    assert (unclear.anomalies, counts(unclear)) == (("part_unclear",), (17, 5, 2, 10, 3))
 
 
 def test_bad_times_to_live_and_outputs_are_anomalies():
