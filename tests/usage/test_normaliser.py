@@ -173,7 +173,8 @@ def test_compactions_and_advisors_are_parts_with_prices_of_their_own():
 
 
 def test_parts_of_which_nobody_says_whether_they_are_counted_are_noted(tmp_path):
-    own = "format: own\nextends: anthropic.messages\nparts: {add: [compaction], unclear: [advisor_message]}\n"
+    parts = "{at: [iterations], kind: type, add: [compaction], unclear: [advisor_message]}"
+    own = f"format: own\nextends: anthropic.messages\nparts: {parts}\n"
     usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 2, "output_tokens": 3}
     line = {"usage": {**usage, "iterations": [{**usage, "type": "advisor_message"}]}}
     (unclear,) = Intake(book(tmp_path, own).get("own")).take([encode(line)], 0.0)
