@@ -45,6 +45,8 @@ def test_processes_of_one_engine_are_one_level(gauge, measure):
         ("kv_cache_usage_perc", "kv_usage_ratio", -0.2, "negative"),
         ("num_requests_running", "running_requests", -3, "negative"),
         ("num_requests_running", "running_requests", "NaN", "not_finite"),
+        ("num_requests_waiting", "waiting_requests", 1e16, "too_large"),
+        ("kv_cache_usage_perc", "kv_usage_ratio", 1e16, "too_large"),
     ],
 )
 def test_a_level_that_cannot_be_is_withheld(gauge, measure, value, why):

@@ -157,6 +157,8 @@ def _settle_gauges(plan: Plan, gathered: Gathered, settled: _Settled) -> None:
             withheld[key][measure] = "not_finite"
         elif value < 0:
             withheld[key][measure] = "negative"
+        elif value > EXACT:
+            withheld[key][measure] = "too_large"
         elif entry.unit == "ratio" and value > 1:
             withheld[key][measure] = "above_one"  # percent, perhaps; no share of anything
         elif entry.by:
