@@ -186,7 +186,7 @@ def test_a_map_without_a_provider_or_cached_tokens_is_told_so(log, tmp_path, cap
     assert "no record has a number of cached tokens at 'gen_ai.usage.cache_read.input_tokens' or " in (
         said := capsys.readouterr().out
     )
-    assert " or 10 more\n" in said
+    assert " or 14 more\n" in said
 
 
 def test_every_line_is_said_to_have_become_something(log, capsys):
