@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,7 +67,8 @@ def test_a_new_revision_takes_the_place_of_the_one_that_was_longest_unused(clock
     assert by_revision(rec) == {"r1": 1}
     rec.close()
     assert by_revision(recorder(clock, tmp_path / "s.db")) == {"r1": 1}
-    (stored,) = sqlite3.connect(tmp_path / "s.db").execute("SELECT count(*) FROM series WHERE labels LIKE '%r3%'")
+    with closing(sqlite3.connect(tmp_path / "s.db")) as db:
+        (stored,) = db.execute("SELECT count(*) FROM series WHERE labels LIKE '%r3%'")
     assert stored == (0,)
 
 

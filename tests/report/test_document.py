@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prefix_cache_exporter.measures import USAGE
+from prefix_cache_exporter.recorder import Change
 from prefix_cache_exporter.release import Release
 from prefix_cache_exporter.report.document import Groups, Run, _moment, day_of
 from prefix_cache_exporter.report.summary import summarise
@@ -155,15 +157,13 @@ def records(draw):
     )
 
 
-class Sums:
-    """Stands in for a change of the recorder: adds up by family and labels."""
-
-    def __init__(self):
-        self.by_family = {}
-
-    def add(self, family, labels, amount, part=""):
-        key = (family.id, labels.get("status"), labels.get("attempt"))
-        self.by_family[key] = self.by_family.get(key, 0) + amount
+def by_outcome(change):
+    """What a change of the recorder adds up to, by family, status and attempt."""
+    sums = Counter()
+    for (family, pairs), parts in change.parts.items():
+        labels = dict(pairs)
+        sums[family.id, labels.get("status"), labels.get("attempt")] += sum(parts.values())
+    return sums
 
 
 @settings(deadline=None, max_examples=50)
@@ -171,23 +171,24 @@ class Sums:
 def test_the_report_counts_what_serve_counts(drawn):
     prices, eligibility = PriceBook.load(), Eligibility()
     counting = Counting(release=Release, prices=prices, eligibility=eligibility)
-    served, change = Served("log"), Sums()
+    served, change = Served("log"), Change()
     group = Group()
     for one in drawn:
         counting.count(one, served, 1793500000.0)
         group.add(one, prices.cost(one, 1793500000.0), eligibility.eligible(one))
     served.flush(change)
+    counted = by_outcome(change)
     for (status, attempt), tally in group.outcomes.items():
         for id_ in USAGE:
             key = (id_, status, attempt)
             if id_ in {"input_cost", "output_cost", "counterfactual_input_cost"}:
-                assert tally.measure(id_, "USD") == change.by_family.get(key, 0)
+                assert tally.measure(id_, "USD") == counted.get(key, 0)
             elif id_ == "unpriced_requests":
-                assert sum(tally.unpriced.values()) == change.by_family.get(key, 0)
+                assert sum(tally.unpriced.values()) == counted.get(key, 0)
             elif id_ == "priced_requests":
-                assert sum(money.priced for money in tally.money.values()) == change.by_family.get(key, 0)
+                assert sum(money.priced for money in tally.money.values()) == counted.get(key, 0)
             elif hasattr(tally, id_):
-                assert tally.measure(id_) == change.by_family.get(key, 0), id_
+                assert tally.measure(id_) == counted.get(key, 0), id_
     assert sum(tally.requests for tally in group.outcomes.values()) == len(drawn)
 
 
