@@ -37,6 +37,14 @@ def test_a_style_that_is_asked_for_is_taken(style):
     assert apply("0.12.0", body, style=style)["totals"]["prompt_tokens"] == (7 if style == "ray" else 100)
 
 
+def test_a_page_of_another_style_than_asked_for_is_not_one_that_has_counted_nothing():
+    answer = apply("0.33.0", vllm_page("0.33.0", {"prompt_tokens": 5}), style="ray")
+    assert (answer["state"], answer["totals"]) == ("mismatch", {})
+    assert "missing ray_vllm_prompt_tokens" in answer["reasons"]
+    nothing_yet = apply("0.33.0", b"ray_serve_x 1\n", style="ray")
+    assert (nothing_yet["state"], nothing_yet["withheld"]["prompt_tokens"]) == ("unverified", "no_series")
+
+
 def test_rays_replicas_are_added_and_its_gauge_twins_left_out():
     def replica(worker, tokens, running):
         labels = f'model_name="m",engine="0",WorkerId="{worker}",ReplicaId="{worker}",Component="core_worker"'

@@ -61,8 +61,13 @@ class Plan:
 
     def awaits(self, page: Page) -> bool:
         """Whether a page may lack families because nothing of them was counted yet."""
-        growing = self.dialect.grows and not self.whole <= page.names and not page.names.isdisjoint(self.targets)
-        return self.lazy or growing
+        shows = not page.names.isdisjoint(self.targets)
+        growing = self.dialect.grows and not self.whole <= page.names and shows
+        return growing or (self.lazy and (shows or not self._is_of_another_style(page)))
+
+    def _is_of_another_style(self, page: Page) -> bool:
+        others = tuple(style.prefix for style in self.version.styles if style is not self.style)
+        return any(name.startswith(others) for name in page.names)
 
 
 def select_plan(version: VersionMap, page: Page, *, dialect: str = "auto", style: str = "auto") -> Plan:

@@ -49,7 +49,8 @@ def verify(plan: Plan, page: Page) -> Verification:
     if missing:
         # The map of another release is only used while everything looks as it says.
         return Verification("mismatch", contradicted=not plan.version.verified, reasons=missing)
-    known = plan.version.verified and plan.dialect.verified
+    # A page that has counted nothing yet shows nothing that could be held against the map.
+    known = plan.version.verified and plan.dialect.verified and not page.names.isdisjoint(plan.targets)
     return Verification("verified" if known else "unverified", contradicted=False, reasons=())
 
 
