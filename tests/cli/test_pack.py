@@ -43,8 +43,9 @@ def test_check_pack(tmp_path, capsys):
     ("text", "expected"),
     [
         ("windows: {shrot: 5m}\n", "windows: got the unknown key shrot"),
-        ("alerts: {PrefixCacheNone: {}}\n", "alerts.PrefixCacheNone: got an unknown alert"),
-        ("selector: 'cluster=\"eu'\n", "promql/syntax"),
+        ("alerts: {PrefixCacheNone: {}}\n", 'alerts: got "PrefixCacheNone", expected one of "PrefixCache'),
+        ("selector: 'cluster=\"eu'\n", 'selector: got "cluster=\\"eu", expected label matchers'),
+        ("selector: 'cluster=~\"(\"'\n", "expected what Prometheus can read (illegal regex"),
     ],
 )
 def test_check_pack_says_what_is_wrong(tmp_path, capsys, text, expected):

@@ -21,7 +21,12 @@ COUNTER = "prefix_cache_engine_prompt_tokens_total"
     [
         {},
         {"namespaces": False, "labels": {"extra": ["cluster"]}, "selector": 'cluster="eu"'},
-        {"interval": "1s", "windows": {"short": "10s", "long": "1m", "day": "5m"}},
+        {
+            "interval": "1s",
+            "windows": {"short": "10s", "long": "1m", "day": "5m"},
+            "floors": {"baseline_time": "1m"},
+        },
+        {"job": 'a "job"', "selector": """cluster="a\\"b - (c",zone='x) > "y',"""},
         {"evidence_join": ["model", "template"], "budget": {"templates": {"support": 0.01, 'a "b"': 1}}},
     ],
 )

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 import yaml
 
-from prefix_cache_exporter.documents import DocumentError
+from prefix_cache_exporter.documents import read_schema
 from prefix_cache_exporter.measures import RATIOS
 from prefix_cache_exporter.pack import producers, writer
 from prefix_cache_exporter.pack.durations import Duration
+from prefix_cache_exporter.pack.mistakes import ALERTING
 from prefix_cache_exporter.pack.model import Record
 from prefix_cache_exporter.pack.names import ratio_measure, ratio_named
 from prefix_cache_exporter.pack.rules import rule_files, rule_groups
 from prefix_cache_exporter.pack.settings import default_settings, read_settings
-from support.promtool import ALERTS, ROOT
+from support.promtool import ALERTS, PROMTOOL, ROOT
 
 
 def rules(settings, kind):
@@ -105,9 +108,39 @@ def test_a_file_without_any_alert_left_is_not_written():
     assert "exporter-alerts.rules.yaml" not in rule_files(read_settings({"alerts": off}, "pack.yaml"))
 
 
-def test_an_alert_that_does_not_exist():
-    with pytest.raises(DocumentError, match="PrefixCacheCollapsed: got an unknown alert, expected one of PrefixCache"):
-        rule_files(read_settings({"alerts": {"PrefixCacheCollapsed": {}}}, "pack.yaml"))
+def test_the_schema_knows_every_alert():
+    known = {rule["alert"] for rule in rules({}, "alert")}
+    assert set(read_schema("pack")["properties"]["alerts"]["propertyNames"]["enum"]) == known
+
+
+def test_no_alert_sets_a_label_that_a_pack_file_may_set():
+    for rule in rules({"budget": {"templates": {"support": 0.01}}}, "alert"):
+        assert set(rule["labels"]) <= ALERTING
+
+
+def test_a_target_label_that_a_level_has_already_is_kept_once():
+    (targets,) = (
+        rule
+        for rule in rules({"labels": {"extra": ["job"]}}, "record")
+        if rule["record"].startswith("job:") and rule["record"].endswith("targets:count")
+    )
+    assert targets["expr"] == 'count by (job) (up{job="prefix-cache-exporter"})'
+
+
+@pytest.mark.parametrize(
+    ("interval", "expr"),
+    [
+        ("1m", "[59m30s]) / 60"),
+        ("7m", "[52m30s]) / 8"),  # 8 samples: at 0, 7, … 49 minutes; nine would be divided by eight
+        ("4m", "[58m]) / 15"),
+    ],
+)
+def test_a_mean_divides_by_as_many_samples_as_its_range_holds(interval, expr):
+    settings = {"interval": interval, "windows": {"short": "10m"}}
+    (lines,) = (
+        rule["expr"] for rule in rules(settings, "record") if rule["record"] == "source:prefix_cache_usage_lines:rate1h"
+    )
+    assert lines == f"sum_over_time(source:prefix_cache_usage_lines:rate10m{expr}"
 
 
 def test_budgets_of_single_templates():
@@ -118,6 +151,17 @@ def test_budgets_of_single_templates():
     ]
     assert ['template!="support"' in budgets[0], "> 0.05" in budgets[0]] == [True, True]
     assert ['template="support"' in budgets[1], "> 0.01" in budgets[1]] == [True, True]
+
+
+@pytest.mark.prometheus
+def test_promtool_finds_no_alert_twice(tmp_path):
+    """Two budgets are two alerts of one name; a label says whose is exceeded."""
+    files = rule_files(read_settings({"budget": {"templates": {"support": 0.01, 'a "b"': 1}}}, "pack.yaml"))
+    path = tmp_path / "usage-alerts.rules.yaml"
+    path.write_text(files[path.name])
+    command = [PROMTOOL, "check", "rules", "--lint=all", "--lint-fatal", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_no_alert_on_a_short_window_is_quicker_than_the_window():

@@ -45,7 +45,7 @@ class Names:
     def labels(self, level: str) -> tuple[str, ...]:
         """Labels of a level, with the target labels that the pack file asks for."""
         base = self.settings.evidence_join if level == "evidence" else _LEVELS[level]
-        return (*base, *self.settings.labels.extra)
+        return tuple(dict.fromkeys((*base, *self.settings.labels.extra)))
 
     def series(
         self, level: str, measure: str, operation: str, kind: SeriesKind = "level", kept: Sequence[str] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
     from .durations import Duration
     from .model import Series
 
+_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`""")
 _COMPOUND = re.compile(r"\s(?:and|or|unless|[-+*/<>]|[<>=!]=)\s")
 
 
 def number(value: float) -> str:
     """A number as PromQL and people read it: no exponent, no trailing `.0`."""
-    return f"{value:.12f}".rstrip("0").rstrip(".")
+    return f"{Decimal(f'{value:.12g}'):f}"
 
 
 def quoted(value: str) -> str:
@@ -71,15 +73,11 @@ def known_sum(left: str, right: str) -> str:
 def grouped(expr: str) -> str:
     """The expression, in parentheses where an operator stands at its top level."""
     depth, flat = 0, ""
-    quoted = False
-    for letter in expr:
-        if letter == '"':
-            quoted = not quoted
-        elif not quoted and letter in "({[":
+    for letter in _QUOTED.sub('""', expr):
+        if letter in "({[":
             depth += 1
-        elif not quoted and letter in ")}]":
+        elif letter in ")}]":
             depth -= 1
-            continue
-        if not depth and not quoted:
+        elif not depth:
             flat += letter
     return f"({expr})" if _COMPOUND.search(flat) else expr

@@ -23,11 +23,7 @@ HEADER = """\
 
 
 def rule_groups(settings: Settings) -> dict[str, tuple[Group, ...]]:
-    """Every group by the name of its file, without suffix.
-
-    Raises:
-        DocumentError: where the settings name an alert that does not exist.
-    """
+    """Every group by the name of its file, without suffix."""
     names = Names(settings)
     return {**records.groups(names), **alerts.groups(names)}
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from prefix_cache_exporter.documents import DocumentError, load_yaml, read_schema, shown, validate
+from prefix_cache_exporter.documents import all_errors, load_yaml, read_schema
 from prefix_cache_exporter.mistakes import refuse
 
+from . import mistakes
 from .durations import Duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 Severity = Literal["critical", "warning", "info"]
@@ -164,9 +165,9 @@ def read_settings(data: Any, file: str) -> Settings:
         DocumentError: for all mistakes.
     """
     schema = read_schema(SCHEMA)
-    validate(data, schema, file)
+    refuse([*all_errors(data, schema, file), *mistakes.no_numbers(data, file)], data)
     settings: Settings = msgspec.convert(_filled(data, schema), Settings, dec_hook=_decode)
-    refuse(_out_of_order(settings, file), data)
+    refuse(mistakes.contradictions(settings, file), data)
     return settings
 
 
@@ -181,15 +182,3 @@ def _filled(data: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any
 
 def _decode(kind: type, value: Any) -> Any:
     return kind.parse(value) if issubclass(kind, Duration) else value
-
-
-def _out_of_order(settings: Settings, file: str) -> Iterator[DocumentError]:
-    windows = settings.windows
-    for path, smaller, larger, name in (
-        ("windows.short", settings.interval, windows.short, "interval"),
-        ("windows.long", windows.short, windows.long, "windows.short"),
-        ("windows.day", windows.long, windows.day, "windows.long"),
-        ("release.memory", windows.day, settings.release.memory, "windows.day"),
-    ):
-        if larger <= smaller:
-            yield DocumentError(file, path, shown(str(larger)), f"more than {name} ({smaller})")

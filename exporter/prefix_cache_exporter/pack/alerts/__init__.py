@@ -6,7 +6,6 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from prefix_cache_exporter.documents import DocumentError
 from prefix_cache_exporter.pack.model import Alert, Group
 from prefix_cache_exporter.pack.settings import AlertChange
 
@@ -44,23 +43,14 @@ MODULES = {
 
 
 def groups(names: Names) -> dict[str, tuple[Group, ...]]:
-    """Every alerting group by the file it goes to, changed as the pack file asks.
-
-    Raises:
-        DocumentError: where the pack file changes an alert that does not exist.
-    """
-    known: set[str] = set()
+    """Every alerting group by the file it goes to, changed as the pack file asks."""
     files: dict[str, tuple[Group, ...]] = {}
     for kind, modules in MODULES.items():
         rules: list[Alert] = []
         for name in modules:
             module = import_module(f"{__name__}.{name}")
-            known.add(module.NAME)
             rules += filter(None, (_changed(names, alert) for alert in module.alerts(names)))
         files[f"{kind}-alerts"] = (Group(f"prefix-cache-{kind}-alerts", tuple(rules)),) if rules else ()
-    for name in names.settings.alerts:
-        if name not in known:
-            raise DocumentError("pack file", f"alerts.{name}", "an unknown alert", f"one of {', '.join(sorted(known))}")
     return files
 
 

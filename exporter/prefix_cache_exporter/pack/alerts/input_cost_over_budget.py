@@ -12,6 +12,8 @@ from prefix_cache_exporter.pack.names import RELEASE
 from prefix_cache_exporter.pack.records import baseline, cost
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from prefix_cache_exporter.pack.names import Names
 
 NAME = "PrefixCacheInputCostOverBudget"
@@ -20,12 +22,15 @@ NAME = "PrefixCacheInputCostOverBudget"
 def alerts(names: Names) -> tuple[Alert, ...]:
     """One rule for all templates, and one for each that has its own budget."""
     budget = names.settings.budget
-    own = [_alert(names, f"template={queries.quoted(name)}", limit) for name, limit in sorted(budget.templates.items())]
+    own = [
+        _alert(names, f"template={queries.quoted(name)}", limit, {"budget": name})
+        for name, limit in sorted(budget.templates.items())
+    ]
     others = [f"template!={queries.quoted(name)}" for name in sorted(budget.templates)]
-    return (_alert(names, ",".join(others), budget.input_cost_per_request), *own)
+    return (_alert(names, ",".join(others), budget.input_cost_per_request, {}), *own)
 
 
-def _alert(names: Names, templates: str, limit: float) -> Alert:
+def _alert(names: Names, templates: str, limit: float, whose: Mapping[str, str]) -> Alert:
     settings = names.settings
     long, currency = settings.windows.long, f'currency="{settings.budget.currency}"'
     mean = queries.select(cost.per_request(names), currency, templates, baseline.ONE_REVISION)
@@ -44,4 +49,5 @@ def _alert(names: Names, templates: str, limit: float) -> Alert:
             f" {queries.number(limit)}."
         ),
         dashboard=dashboards.USAGE,
+        set_labels=whose,
     )

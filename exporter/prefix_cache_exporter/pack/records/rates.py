@@ -79,8 +79,9 @@ def mean_over(names: Names, series: Series, window: Duration) -> Record:
 
 
 def over(names: Names, window: Duration) -> Duration:
-    """A range that holds exactly the samples that rules record in a window."""
-    return type(window)(window.milliseconds - names.settings.interval.milliseconds // 2)
+    """A range that holds exactly the samples that rules record in a window, in whole intervals."""
+    interval = names.settings.interval
+    return type(window)(window.per(interval) * interval.milliseconds - interval.milliseconds // 2)
 
 
 def coarser(names: Names, plane: str, window: Duration) -> Iterator[Record]:
