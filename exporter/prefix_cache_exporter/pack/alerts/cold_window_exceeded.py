@@ -29,7 +29,7 @@ def _alert(names: Names, plane: str) -> Alert:
         expr=(
             f"{conditions.below(names, baseline.settled(names, ratio), settings.thresholds.warm, expected)}\n"
             f"and {conditions.warm_by_now(names)}\nand {conditions.recently_released(names)}\n"
-            f"unless {conditions.once_warm(names, ratio)}"
+            f"unless {conditions.once_warm(names, ratio)}\nunless {conditions.as_yesterday(names, ratio)}"
         ),
         labels=(*RELEASE, *settings.labels.extra),
         severity="warning",

@@ -32,7 +32,8 @@ def _alert(names: Names, plane: str) -> Alert:
         expr=(
             f"{conditions.below(names, baseline.settled(names, ratio), settings.thresholds.collapsed, expected)}\n"
             f"and {conditions.warm_by_now(names)}\nand {conditions.recently_released(names)}\n"
-            f"unless ({day_over} and {conditions.once_warm(names, ratio)})"
+            f"unless ({day_over} and {conditions.once_warm(names, ratio)})\n"
+            f"unless {conditions.as_yesterday(names, ratio)}"
         ),
         labels=(*RELEASE, *settings.labels.extra),
         severity="critical",

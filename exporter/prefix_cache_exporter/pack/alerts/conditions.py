@@ -44,6 +44,12 @@ def once_warm(names: Names, ratio: Ratio) -> str:
     return f"({baseline.own_best(names, ratio)} >= {share} * {baseline.expected(names, ratio)})"
 
 
+def as_yesterday(names: Names, ratio: Ratio) -> str:
+    """The template reused no more around this time of yesterday: the hour explains it, not the release."""
+    usual = f"{queries.number(names.settings.thresholds.warm)} * {baseline.day_ago(names, ratio)}"
+    return f"({baseline.settled(names, ratio)} >= on ({', '.join(names.labels('template'))}) group_left () ({usual}))"
+
+
 def enough_requests(names: Names, rate: Series) -> str:
     """A rate of requests comes to enough of them in the long window to be judged."""
     settings = names.settings

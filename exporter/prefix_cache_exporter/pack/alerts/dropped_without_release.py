@@ -12,6 +12,7 @@ from prefix_cache_exporter.pack.names import RELEASE
 from prefix_cache_exporter.pack.records import baseline, releases
 
 if TYPE_CHECKING:
+    from prefix_cache_exporter.measures import Ratio
     from prefix_cache_exporter.pack.names import Names
 
 NAME = "PrefixCacheDroppedWithoutRelease"
@@ -22,11 +23,15 @@ def alerts(names: Names) -> tuple[Alert, ...]:
     return tuple(_alert(names, plane) for plane in conditions.PLANES)
 
 
-def rolling_out(names: Names) -> str:
-    """Some revision of the template is being rolled out, which moves pods and traffic of the others."""
-    rollout = queries.number(names.settings.release.rollout.seconds)
-    youngest = queries.by("min", names.labels("template"), releases.age(names).name)
-    return f"({youngest} < {rollout})"
+def rolling_out(names: Names, ratio: Ratio) -> str:
+    """Some revision of the template is being rolled out, which moves pods and traffic of the others.
+
+    A revision that never carried traffic above the floor moves nothing: a smoke test of every build hides no drop.
+    """
+    rollout = names.settings.release.rollout
+    carrying = f"{releases.age(names)} and last_over_time({baseline.qualified(names, ratio)}[{rollout}])"
+    youngest = queries.by("min", names.labels("template"), carrying)
+    return f"({youngest} < {queries.number(rollout.seconds)})"
 
 
 def _alert(names: Names, plane: str) -> Alert:
@@ -37,7 +42,7 @@ def _alert(names: Names, plane: str) -> Alert:
         expr=(
             f"{conditions.below(names, baseline.settled(names, ratio), settings.thresholds.dropped, own)}\n"
             f"and {conditions.warm_by_now(names)}\n"
-            f"unless on ({', '.join(names.labels('template'))}) {rolling_out(names)}"
+            f"unless on ({', '.join(names.labels('template'))}) {rolling_out(names, ratio)}"
         ),
         labels=(*RELEASE, *settings.labels.extra),
         severity="warning",

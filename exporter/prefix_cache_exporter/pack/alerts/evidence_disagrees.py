@@ -36,7 +36,7 @@ def alerts(names: Names) -> tuple[Alert, ...]:
         ratio = text.value(evidence.ratio(names, plane), text.PERCENT)
         return f"the {plane} plane {ratio} ({sums[0]} cached of {sums[1]} prompt tokens)"
 
-    about = ", ".join(f"{label} {{{{ $labels.{label} }}}}" for label in settings.evidence_join)
+    about = ", ".join(f"{label} {text.label(label)}" for label in settings.evidence_join)
     return (
         Alert(
             name=NAME,

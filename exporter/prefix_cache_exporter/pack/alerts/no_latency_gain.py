@@ -8,7 +8,7 @@ from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.alerts import dashboards, text
 from prefix_cache_exporter.pack.durations import Duration
 from prefix_cache_exporter.pack.model import Alert
-from prefix_cache_exporter.pack.records import latency
+from prefix_cache_exporter.pack.records import baseline, latency
 
 if TYPE_CHECKING:
     from prefix_cache_exporter.pack.names import Names
@@ -23,13 +23,14 @@ def alerts(names: Names) -> tuple[Alert, ...]:
     share, mean, count = latency.hit_share(names), latency.mean(names), latency.count(names)
     kept = queries.number(1 - settings.thresholds.latency_gain)
     floor = queries.number(settings.floors.band_requests)
+    one = queries.select(share, baseline.ONE_TEMPLATE)
     enough = f"{count} * {queries.number(long.seconds)} >= {floor}"
     enough_before = f"{count} offset {day} * {queries.number(long.seconds)} >= {floor}"
     return (
         Alert(
             name=NAME,
             expr=(
-                f"({share} - ({share} offset {day}) > {queries.number(settings.thresholds.hits_up)})\n"
+                f"({one} - ({share} offset {day}) > {queries.number(settings.thresholds.hits_up)})\n"
                 f"and ({mean} >= {kept} * ({mean} offset {day}))\nand ({enough})\nand ({enough_before})"
             ),
             labels=names.labels("prompt_band"),
@@ -37,7 +38,7 @@ def alerts(names: Names) -> tuple[Alert, ...]:
             hold=Duration.parse("1h"),
             summary="More cache hits did not make requests of the same length start sooner.",
             description=(
-                "Template {{ $labels.template }} ({{ $labels.model }}, source {{ $labels.source }}), prompts of band"
+                f"{text.TEMPLATE[0].upper()}{text.TEMPLATE[1:]}, prompts of band"
                 f" {{{{ $labels.prompt_band }}}}: the request hit ratio rose by {text.PERCENT_VALUE} to"
                 f" {text.value(share, text.PERCENT)}"
                 f" ({text.value(latency.hits(names), text.TOKENS, long.seconds)} hits of"

@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 VARIABLES = ("source", "model", "template", "template_revision", "namespace")
 """Labels that are variables of the dashboards; links keep them."""
 TOKENS, PERCENT, MONEY, SECONDS, DURATION = "%.0f", "percent", "%.4f", "%.3f", "duration"
-REVISION = (
-    "Revision {{ $labels.template_revision }} of template {{ $labels.template }}"
-    " ({{ $labels.model }}, source {{ $labels.source }})"
-)
+
+
+def label(name: str) -> str:
+    """A label's value, or what to read where it is empty: records and engines that name no release are judged, too."""
+    return f'{{{{ or $labels.{name} "(none)" }}}}'
+
+
+TEMPLATE = f"template {label('template')} ({{{{ $labels.model }}}}, source {{{{ $labels.source }}}})"
+REVISION = f"Revision {label('template_revision')} of {TEMPLATE}"
 PERCENT_VALUE = "{{ $value | humanizePercentage }}"
 
 

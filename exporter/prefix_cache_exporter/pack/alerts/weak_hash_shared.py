@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prefix_cache_exporter.labels import OTHER
 from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.alerts import dashboards, text
 from prefix_cache_exporter.pack.durations import Duration
@@ -20,11 +21,12 @@ def alerts(names: Names) -> tuple[Alert, ...]:
     """Planes meet on the model: namespaces are known to the usage plane only, the hash to the engine plane only."""
     weak = exporter.weak_hashes(names)
     shared = (*("model",), *names.settings.labels.extra)
+    one = f"model!={queries.quoted(OTHER)}"
     groups = queries.by("max", shared, exporter.namespaces(names).name)
     return (
         Alert(
             name=NAME,
-            expr=f"{weak}\nand on ({', '.join(shared)}) ({groups} > 1)",
+            expr=f"{queries.select(weak, one)}\nand on ({', '.join(shared)}) ({groups} > 1)",
             labels=weak.labels,
             severity="warning",
             hold=Duration.parse("30m"),

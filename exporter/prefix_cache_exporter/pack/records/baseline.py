@@ -3,6 +3,7 @@
 A revision is compared with the best median that its template had when the revision was born, never with one that came
 later: a roll-back to an older, lesser revision is no regression. A median is remembered as it was while the revision
 last carried traffic; so nights without traffic do not erase it, and the tail of a draining revision does not spoil it.
+What a warm revision came to at the same time of yesterday is remembered, too: a release does not answer for the night.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from prefix_cache_exporter.labels import MIXED, OTHER
 from prefix_cache_exporter.measures import EXPORTER
 from prefix_cache_exporter.pack import queries
+from prefix_cache_exporter.pack.durations import Duration
 from prefix_cache_exporter.pack.model import Record
 from prefix_cache_exporter.pack.names import families, ratio_named
 
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.pack.model import Series
     from prefix_cache_exporter.pack.names import Names
 
-ONE_REVISION = f'template_revision!~"{MIXED}|{OTHER}"'
+ONE_TEMPLATE = f'model!="{OTHER}",template!="{OTHER}"'
+"""Leaves out what is no single template of a single model: what exceeded a label's bound is a mix of any of them."""
+ONE_REVISION = f'{ONE_TEMPLATE},template_revision!~"{MIXED}|{OTHER}"'
 """Leaves out what is no single revision: increases that straddle a release, and what exceeded a label's bound."""
 POPULATION = {"engine": "engine_population_hit", "usage": "usage_population_hit"}
 JUDGED = {"engine": ("engine_population_hit",), "usage": ("usage_population_hit", "usage_eligible_prefix")}
@@ -57,6 +61,16 @@ def best(names: Names, ratio: Ratio) -> Series:
 def at_release(names: Names, ratio: Ratio) -> Series:
     """The template's baseline as it was in the cold window of a revision."""
     return names.of_ratio(ratio, "ratio_baseline_at_release")
+
+
+def proven(names: Names, ratio: Ratio) -> Series:
+    """The best that a template's revisions reach now, of those that were warm within the day."""
+    return names.ratio(ratio, names.settings.windows.short, level="template", suffix="_proven")
+
+
+def day_ago(names: Names, ratio: Ratio) -> Series:
+    """The least that this came to around the same time of yesterday: what the hour of the day explains."""
+    return names.of_ratio(ratio, "ratio_day_ago", level="template")
 
 
 def expected(names: Names, ratio: Ratio) -> Series:
@@ -112,6 +126,8 @@ def _expected(names: Names, ratio: Ratio) -> list[Record]:
     memory, release, template = settings.release.memory, names.labels("template_revision"), names.labels("template")
     joined = f"on ({', '.join(template)}) group_left () {best(names, ratio)}"
     remembered = f"last_over_time({at_release(names, ratio)}[{memory}])"
+    # Half a window to either side of this time yesterday.
+    ago = Duration(settings.windows.day.milliseconds - settings.windows.long.milliseconds // 2)
     predicted = queries.by("max", release, queries.select(_PREDICTED.series_name, settings.selector))
     return [
         Record(best(names, ratio), queries.by("max", template, f"last_over_time({median(names, ratio)}[{memory}])")),
@@ -124,4 +140,12 @@ def _expected(names: Names, ratio: Ratio) -> list[Record]:
             ),
         ),
         Record(expected(names, ratio), queries.either(predicted, remembered)),
+        Record(proven(names, ratio), queries.by("max", template, _warm(names, ratio))),
+        Record(day_ago(names, ratio), f"min_over_time({proven(names, ratio)}[{settings.windows.long}] offset {ago})"),
     ]
+
+
+def _warm(names: Names, ratio: Ratio) -> str:
+    """The qualified ratio of revisions that are known to have been warm: a broken release is nobody's yesterday."""
+    own, share = own_best(names, ratio), queries.number(names.settings.thresholds.warm)
+    return f"{qualified(names, ratio)} and {own} unless ({own} < {share} * {expected(names, ratio)})"

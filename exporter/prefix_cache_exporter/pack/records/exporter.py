@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.pack.model import Series
     from prefix_cache_exporter.pack.names import Names
 
-_QUARANTINED, _LINES = USAGE["quarantined_records"], USAGE["lines"]
+_QUARANTINED, _LOST, _LINES = (USAGE[id_] for id_ in ("quarantined_records", "lost_lines", "lines"))
 
 
 def targets(names: Names) -> Series:
@@ -93,6 +93,27 @@ def all_quarantined(names: Names) -> Series:
     return names.rate(_QUARANTINED, names.settings.windows.long, level="source")
 
 
+def lost(names: Names) -> Series:
+    """Lost lines per second over the long window, by reason."""
+    return names.rate(_LOST, names.settings.windows.long, level="source", kept=("reason",))
+
+
+def all_lost(names: Names) -> Series:
+    """Lost lines per second over the long window, whatever the reason."""
+    return names.rate(_LOST, names.settings.windows.long, level="source")
+
+
+def all_lines(names: Names) -> Series:
+    """Log lines read per second over the long window, lost ones included."""
+    return names.rate(_LINES, names.settings.windows.long, level="source")
+
+
+def lost_share(names: Names) -> Series:
+    """Share of log lines that gave no record though they should have."""
+    operation = f"ratio_rate{names.settings.windows.long}"
+    return names.series("source", "prefix_cache_usage_lost_lines_per_lines", operation, "ratio")
+
+
 def weak_hashes(names: Names) -> Series:
     """Engines that cache prefixes under a hash that does not resist collisions on purpose, by hash."""
     return names.series("model", "prefix_cache_engine_weak_hashes", "count", kept=("hash_algorithm",))
@@ -113,10 +134,11 @@ def records(names: Names) -> tuple[Record, ...]:
         return queries.select(family.series_name, *matchers, settings.selector)
 
     source = names.labels("source")
-    up = queries.select("up", f'job="{settings.job}"', settings.selector)
+    up = queries.select("up", f"job={queries.quoted(settings.job)}", settings.selector)
     stalled = queries.number(settings.thresholds.log_stalled.seconds)
     recent = f"time() - {pods('log_last_record_timestamp_seconds')} <= {stalled}"
     bad = names.rate(_QUARANTINED, short, level="source", kept=("reason",))
+    gone = names.rate(_LOST, short, level="source", kept=("reason",))
     weak = f"hash_algorithm=~{queries.quoted(settings.trust.weak_hash)}"
     good = queries.total(source, names.rate(USAGE["requests"], long).name)
     groups = queries.by("count", (*names.labels("model"), "namespace"), pods("requests", "usage", 'namespace!=""'))
@@ -136,6 +158,11 @@ def records(names: Names) -> tuple[Record, ...]:
         Record(bad, queries.total(bad.labels, queries.rate(_QUARANTINED, short, settings.selector))),
         rates.mean_over(names, bad, long),
         Record(all_quarantined(names), queries.total(source, quarantined(names).name)),
+        Record(gone, queries.total(gone.labels, queries.rate(_LOST, short, settings.selector))),
+        rates.mean_over(names, gone, long),
+        Record(all_lost(names), queries.total(source, lost(names).name)),
+        rates.mean_over(names, lines(names), long),
+        Record(lost_share(names), queries.ratio(all_lost(names).name, all_lines(names).name)),
         Record(requests(names), good),
         *(
             Record(
