@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prefix_cache_exporter.measures import ENGINE, EXPORTER, USAGE
+from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.alerts import dashboards as uids
 from prefix_cache_exporter.pack.records import exporter
 
@@ -33,7 +34,10 @@ def make(names: Names) -> str:
         Section("State and bounds", _state(reader)),
     )
     variables = [datasource(), by_label(names, "source", ENGINE["up"], ())]
-    variables[1].query = f'label_values({{__name__=~"{ENGINE["up"].name}|{USAGE["log_readable"].name}"}}, source)'
+    either = queries.select(
+        "", f'__name__=~"{ENGINE["up"].name}|{USAGE["log_readable"].name}"', names.settings.selector
+    )
+    variables[1].query = f"label_values({either}, source)"
     return board(names, QUESTION, variables, sections, marks=None)
 
 
@@ -42,9 +46,10 @@ def _hourly(reader: Reader, family: Family, by: tuple[str, ...], alive: str) -> 
     return hourly(reader.zero_where(summed(by, reader.rated(family)), alive, by[-1]))
 
 
-def _quarantined(reader: Reader) -> str:
+def _recorded(reader: Reader, id_: str) -> str:
+    """The same of what a rule records by source and reason."""
     by = ("source", "reason")
-    series = reader.names.rate(USAGE["quarantined_records"], reader.short, level="source", kept=("reason",))
+    series = reader.names.rate(USAGE[id_], reader.short, level="source", kept=("reason",))
     return hourly(reader.zero_where(summed(by, reader.recorded(series)), reader.lines(), "reason"))
 
 
@@ -106,12 +111,9 @@ def _logs(reader: Reader) -> tuple[Cell, ...]:
     age = (Line(f"time() - max by (source) ({reader.raw(USAGE['log_last_record_timestamp_seconds'])})", "{{source}}"),)
     lines = (Line(reader.lines(), "{{source}}"),)
     losses = (
-        Line(_hourly(reader, USAGE["lost_lines"], ("source", "reason"), reader.lines()), "{{source}} line: {{reason}}"),
+        Line(_recorded(reader, "lost_lines"), "{{source}} line: {{reason}}"),
         Line(_hourly(reader, USAGE["lost_files"], ("source", "reason"), reader.lines()), "{{source}} file: {{reason}}"),
-        Line(
-            _quarantined(reader),
-            "{{source}} record: {{reason}}",
-        ),
+        Line(_recorded(reader, "quarantined_records"), "{{source}} record: {{reason}}"),
     )
     repeats = (
         Line(_hourly(reader, USAGE["duplicate_records"], ("source",), reader.lines()), "{{source}} duplicates"),

@@ -67,13 +67,19 @@ class Reader:
 
     def rate(self, plane: str, id_: str, by: Iterable[str] = (), window: Duration | None = None) -> str:
         """Recorded rate of a measure, summed by some labels."""
-        family = families(plane)[id_]
+        return summed(by, self._rate(plane, id_, window))
+
+    def _rate(self, plane: str, id_: str, window: Duration | None, kept: tuple[str, ...] | None = None) -> str:
         level = "namespace" if self.namespaces else "template_revision"
-        series = self.names.rate(family, window or self.short, level=level)
-        return summed(by, self.recorded(series))
+        series = self.names.rate(families(plane)[id_], window or self.short, level=level, kept=kept)
+        return self.recorded(series)
 
     def sides(self, ratio_id: str, by: Iterable[str] = (), window: Duration | None = None) -> Sides:
-        """A ratio over the reader's selection: both sides summed by some labels, then divided."""
+        """A ratio over the reader's selection: both sides summed by some labels, then divided.
+
+        Where the numerator is no part of the denominator, it counts only where the denominator is counted: what one
+        provider read from its cache says nothing about what another one wrote to its own.
+        """
         ratio = ratio_named(ratio_id)
         labels = (*by, *ratio_kept(ratio))
         sides = []
@@ -83,6 +89,12 @@ class Reader:
             for part in parts[1:]:
                 expr = queries.known_sum(expr, part)
             sides.append(expr)
+        if not ratio.part and not ratio.together:
+            top, bottom = (
+                self._rate(ratio.plane, id_, window, ratio_kept(ratio))
+                for (id_,) in (ratio.numerator, ratio.denominator)
+            )
+            sides[0] = summed(labels, f"{top} and {bottom}")
         return Sides(queries.ratio(*sides), *sides)
 
     def ratio(self, ratio_id: str, window: Duration | None = None, *, level: str = "template_revision") -> str:

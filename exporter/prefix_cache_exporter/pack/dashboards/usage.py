@@ -71,9 +71,12 @@ def _tokens(reader: Reader) -> tuple[Cell, ...]:
     cells = [Cell(panels.over_time("Input tokens by kind", lines, about, unit="tokens/s", stacked=True), 12, 9)]
     ttl = (
         Line(f"sum by (ttl) ({reader.rated(USAGE['written_prompt_tokens'])})", "written for {{ttl}}"),
-        Line(reader.rate("usage", "cached_prompt_tokens"), "read"),
+        Line(reader.sides("usage_write_back").numerator, "read"),
     )
-    about = "Tokens written by time to live, beside tokens read: writes should be read back several times."
+    about = (
+        "Tokens written by time to live, beside tokens read from caches whose writes are reported: writes should be "
+        "read back several times."
+    )
     cells.append(Cell(panels.over_time("Written and read", ttl, about, unit="tokens/s"), 12, 9))
     for id_, width in (("usage_population_hit", 8), ("usage_eligible_prefix", 8), ("usage_write_back", 8)):
         ratio = ratio_of(id_)
@@ -118,15 +121,18 @@ def _break_even(reader: Reader) -> tuple[Cell, ...]:
     long = reader.names.settings.windows.long
 
     def paid(component: str) -> str:
-        return summed(("currency",), reader.recorded(series, f'component="{component}"'))
+        return summed(("currency",), reader.recorded(series, _component(component)))
 
-    tokens = {
-        id_: reader.rate("usage", id_, window=long)
-        for id_ in ("uncached_prompt_tokens", "cached_prompt_tokens", "written_prompt_tokens")
-    }
-    plain = f"({paid('uncached')} / on () group_left () ({tokens['uncached_prompt_tokens']} > 0))"
-    write = f"(({paid('write')} / on () group_left () ({tokens['written_prompt_tokens']} > 0)) / ({plain} > 0))"
-    read = f"(({paid('read')} / on () group_left () ({tokens['cached_prompt_tokens']} > 0)) / ({plain} > 0))"
+    def price(component: str, id_: str) -> str:
+        """Paid per token, in each currency of what has a price in it: unpriced tokens would make the others cheap."""
+        release = ", ".join(reader.names.labels("template_revision"))
+        tokens = reader.recorded(reader.names.rate(USAGE[id_], long))
+        priced = f"{reader.recorded(series, _component(component))} * 0 + on ({release}) group_left () {tokens}"
+        return queries.grouped(queries.ratio(paid(component), summed(("currency",), priced)))
+
+    plain = price("uncached", "uncached_prompt_tokens")
+    write = f"({price('write', 'written_prompt_tokens')} / ({plain} > 0))"
+    read = f"({price('read', 'cached_prompt_tokens')} / ({plain} > 0))"
     needed = f"({write} - 1) / (1 - {read} > 0)"
     got = reader.sides("usage_write_back", window=long).quotient
     lines = (
@@ -143,6 +149,10 @@ def _break_even(reader: Reader) -> tuple[Cell, ...]:
     )
     tile = panels.tile("Break-even: reads per token written", lines, about, unit="count", decimals=2)
     return (Cell(tile, 24, 4),)
+
+
+def _component(name: str) -> str:
+    return f'component="{name}"'
 
 
 def _latency(reader: Reader) -> tuple[Cell, ...]:
