@@ -120,6 +120,18 @@ def test_a_process_that_is_not_sure_to_be_the_same_is_unstable_when_it_falls_aga
     assert told == [(False, None), (False, {PROMPT: 9000}), (True, None), (True, None), (True, None)]
 
 
+def test_a_counter_that_is_made_anew_restarts_alone():
+    """As where something on the way forgets a series for a while."""
+    last = GroupState({PROMPT: 9000, HITS: 400}, {PROMPT: 1500.5, HITS: 1500.5}, 1000)
+    now = GroupState({PROMPT: 9100, HITS: 30}, {PROMPT: 1500.5, HITS: 1800.5}, 1000)
+    taken = step(last, now, fall_restarts=False)
+    assert (taken.restarted, taken.fallen, taken.since) == (False, frozenset(), {PROMPT: 9000, HITS: 0})
+    both = GroupState({PROMPT: 50, HITS: 30}, {PROMPT: 1800.5, HITS: 1800.5}, 1000)
+    assert step(last, both, fall_restarts=False).restarted
+    torn = GroupState({PROMPT: 9100, HITS: 30}, {PROMPT: 1400.5, HITS: 1800.5}, 1000)
+    assert not step(last, torn, fall_restarts=False).restarted
+
+
 def test_two_processes_that_answer_in_turn_are_counted_once_at_the_most():
     """The younger one may have taken the place of the older one, until that answers again."""
     last, told = state(9000, 1000), []

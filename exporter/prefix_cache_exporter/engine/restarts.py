@@ -109,6 +109,7 @@ def step(last: GroupState, now: GroupState, *, fall_restarts: bool) -> Step:
         now: the present reading; only values and start times count.
         fall_restarts: whether an unexplained fall is a restart at once.
     """
+    last = _without_remade(last, now)
     moved = _start_moved(last, now)
     if moved in ("later", "earlier"):
         return _take_turns(last, now, later=moved == "later")
@@ -123,6 +124,24 @@ def step(last: GroupState, now: GroupState, *, fall_restarts: bool) -> Step:
     if moved == "same" and not last.doubt:
         return _slip(last, now, fallen) if fallen and not fall_restarts else Step(now, last.values, fallen=fallen)
     return _by_values(last, now, fallen, fall_restarts=fall_restarts)
+
+
+def _without_remade(last: GroupState, now: GroupState) -> GroupState:
+    """The last reading with counters at 0 that were made anew while others stayed: they restart alone."""
+    moves = {series: now.created[series] - moment for series, moment in last.created.items() if series in now.created}
+    remade = {series for series, move in moves.items() if move > SAME_MOMENT}
+    if not remade or len(remade) == len(moves) or min(moves.values()) < -SAME_MOMENT:
+        return last
+
+    def from_zero(values: Values) -> Values:
+        return {series: 0.0 if series._replace(part="") in remade else value for series, value in values.items()}
+
+    return replace(
+        last,
+        values=from_zero(last.values),
+        created={**last.created, **{series: now.created[series] for series in remade}},
+        before=None if last.before is None else from_zero(last.before),
+    )
 
 
 def _take_turns(last: GroupState, now: GroupState, *, later: bool) -> Step:
@@ -223,9 +242,12 @@ def _are_same_counters(one: GroupState, other: GroupState) -> bool:
 def _start_moved(last: GroupState, now: GroupState) -> Literal["later", "earlier", "same", "unknown"]:
     moves = [now.created[series] - moment for series, moment in last.created.items() if series in now.created]
     if last.started is not None and now.started is not None:
-        moves.append(now.started - last.started)
+        moved = now.started - last.started
+        if moved > SAME_MOMENT:  # whatever counters say of themselves
+            return "later"
+        moves.append(moved)
     if not moves:
         return "unknown"
-    if max(moves) > SAME_MOMENT:
-        return "later"
-    return "earlier" if min(moves) < -SAME_MOMENT else "same"
+    if min(moves) < -SAME_MOMENT:
+        return "earlier"
+    return "later" if max(moves) > SAME_MOMENT else "same"
