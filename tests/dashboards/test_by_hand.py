@@ -7,13 +7,16 @@ engine served r1 for an hour and serve r2 since half an hour.
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from prefix_cache_exporter.pack.dashboards.files import dashboard_files
 from prefix_cache_exporter.pack.dashboards.lint.document import panels
+from prefix_cache_exporter.pack.settings import read_settings
 from support import tsdb
 from support.boards import board, everything, filled
 
@@ -201,6 +204,8 @@ SHOWN = [
     ("trust", "Requests without a namespace", "A", ALL, {"": 40 / 60}),
     ("trust", "Requests without a namespace", "A", CLAUDE, {"": 0}),
     ("trust", "Population hit ratio (usage) by namespace", "A", ALL, {"n1": 11 / 20, "(none)": 0.8}),
+    ("trust", "Request hit ratio by namespace", "A", ALL, {"n1": 0.5, "(none)": 0.5}),
+    ("trust", "Namespaces", "A", CLAUDE, {"claude claude-1 n1": 0.6}),
     ("trust", "Namespaces that share a cache", "A", CLAUDE, {"claude claude-1": 1}),
     ("health", "Exporters that answer", "A", ALL, {"": 2 / 3}),
     ("health", "Lines read", "A", ALL, {"claude": 1 / 3, "eu": 1 / 3, "gpt": 2 / 3}),
@@ -217,13 +222,28 @@ def test_a_panel_shows_what_a_pocket_calculator_says(
     address: str, case: tuple[str, str, str, dict[str, list[str]], dict[str, float]]
 ) -> None:
     name, title, letter, chosen, expected = case
-    panel = next(one for one in panels(board(name)) if one["title"] == title)
+    assert shown(address, board(name), title, letter, chosen) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in SHOWN if case[0] == "trust"], ids=lambda case: f"{case[1]}-{case[2]}"
+)
+def test_without_rules_by_namespace_the_same_is_read_from_pods(
+    address: str, case: tuple[str, str, str, dict[str, list[str]], dict[str, float]]
+) -> None:
+    _, title, letter, chosen, expected = case
+    made = dashboard_files(read_settings({"namespaces": False}, "pack.yaml"))
+
+    assert "namespace:" not in made["trust.json"]
+    assert shown(address, json.loads(made["trust.json"]), title, letter, chosen) == pytest.approx(expected)
+
+
+def shown(address: str, document: Any, title: str, letter: str, chosen: dict[str, list[str]]) -> dict[str, float]:
+    """What the first panel of a title shows under one letter, at the end of the history."""
+    panel = next(one for one in panels(document) if one["title"] == title)
     (expr,) = (target["expr"] for target in panel["targets"] if target["refId"] == letter)
-
-    found = tsdb.at(address, filled(expr, everything(board(name)) | chosen, WINDOWS), START + MINUTES * 60)
-
-    shown = {
+    found = tsdb.at(address, filled(expr, everything(document) | chosen, WINDOWS), START + MINUTES * 60)
+    return {
         " ".join(one["metric"][label] for label in LEGEND if label in one["metric"]): float(one["value"][1])
         for one in found
     }
-    assert shown == pytest.approx(expected)

@@ -58,6 +58,7 @@ def test_shipped_dashboards_pass(name: str) -> None:
         {"windows": {"short": "10m", "long": "2h"}},
         {"selector": 'cluster="a"'},
         {"labels": {"extra": ["cluster"]}},
+        {"namespaces": False},
     ],
 )
 def test_dashboards_of_other_pack_files_pass(changed: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prefix_cache_exporter import measures
 from prefix_cache_exporter.pack import queries
 from prefix_cache_exporter.pack.names import families, ratio_kept, ratio_named
+from prefix_cache_exporter.pack.records import rates
 
 from .variables import NAMESPACE, RELEASE, chosen
 
@@ -67,12 +68,22 @@ class Reader:
 
     def rate(self, plane: str, id_: str, by: Iterable[str] = (), window: Duration | None = None) -> str:
         """Recorded rate of a measure, summed by some labels."""
-        return summed(by, self._rate(plane, id_, window))
+        return summed(by, self.each(plane, id_, window))
 
-    def _rate(self, plane: str, id_: str, window: Duration | None, kept: tuple[str, ...] | None = None) -> str:
+    def each(
+        self, plane: str, id_: str, window: Duration | None, *matchers: str, kept: tuple[str, ...] | None = None
+    ) -> str:
+        """Recorded rate of a measure, series by series; read from pods where the pack file has no rule record it."""
+        family = families(plane)[id_]
+        if self.namespaces and not self.names.settings.namespaces:
+            return self._of_pods(family, str(window) if window else RATE, *matchers)
         level = "namespace" if self.namespaces else "template_revision"
-        series = self.names.rate(families(plane)[id_], window or self.short, level=level, kept=kept)
-        return self.recorded(series)
+        return self.recorded(self.names.rate(family, window or self.short, level=level, kept=kept), *matchers)
+
+    def _of_pods(self, family: Family, window: str, *matchers: str) -> str:
+        wholes = [families(family.plane)[id_] for id_ in rates.whole_of(family.plane, family.id)]
+        read = [f"rate({self.raw(one, *matchers)}[{window}])" for one in (family, *wholes)]
+        return " or ".join([read[0], *(f"{whole} * 0" for whole in read[1:])])
 
     def sides(self, ratio_id: str, by: Iterable[str] = (), window: Duration | None = None) -> Sides:
         """A ratio over the reader's selection: both sides summed by some labels, then divided.
@@ -91,7 +102,7 @@ class Reader:
             sides.append(expr)
         if not ratio.part and not ratio.together:
             top, bottom = (
-                self._rate(ratio.plane, id_, window, ratio_kept(ratio))
+                self.each(ratio.plane, id_, window, kept=ratio_kept(ratio))
                 for (id_,) in (ratio.numerator, ratio.denominator)
             )
             sides[0] = summed(labels, f"{top} and {bottom}")

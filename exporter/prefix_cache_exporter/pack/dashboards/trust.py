@@ -37,9 +37,8 @@ def make(names: Names) -> str:
 
 
 def _now(reader: Reader) -> tuple[Cell, ...]:
-    parts = [reader.names.rate(USAGE[id_], reader.short, level=_BY[0]) for id_ in _REQUESTS]
-    every = queries.known_sum(*(summed((), reader.recorded(part)) for part in parts))
-    named = queries.known_sum(*(summed((), reader.recorded(part, _NAMED)) for part in parts))
+    every = queries.known_sum(*(reader.rate("usage", id_) for id_ in _REQUESTS))
+    named = queries.known_sum(*(summed((), reader.each("usage", id_, None, _NAMED)) for id_ in _REQUESTS))
     unnamed = f"{queries.grouped(every)} - ({named} or {queries.grouped(every)} * 0)"
     about = (
         "Requests that name no namespace divided by all requests (in the denominator: every request; nothing is left "
