@@ -8,6 +8,7 @@ import pytest
 from prefix_cache_exporter.engine.poller import CURSOR
 from prefix_cache_exporter.state import Store
 from support.engine_source import TEXT, Bench, expected, recorded, release
+from support.vllm_pages import vllm_page
 
 RUN = "0.32.0"
 RUNS = ("0.12.0", "0.28.0", "0.32.0")
@@ -418,6 +419,24 @@ def test_aliases_of_models_become_one_name():
     plain = Bench()
     plain.poll(pages(COLD)[0])
     assert plain.shown("unmapped_models") == {}
+
+
+def test_models_of_one_name_are_one_level():
+    """A mean where shares are, a sum where requests are, nothing where they should agree and do not."""
+    bench = Bench(models={"m": "llama", "n": "llama"})
+    levels = {"num_requests_running": 3, "kv_cache_usage_perc": 0.0, "engine_sleep_state{awake}": 1}
+    body = vllm_page("0.32.0", {"prompt_tokens": 10, **levels})
+    other = vllm_page("0.32.0", {"prompt_tokens": 20, "num_requests_running": 5, "kv_cache_usage_perc": 0.5}, model="n")
+    body += b"".join(line + b"\n" for line in other.splitlines() if b'model_name="n"' in line)
+    bench.poll(body)
+    assert bench.shown("running_requests", model="llama", provider="vllm") == {"engine=0": 8}
+    assert bench.shown("kv_usage_ratio", model="llama", provider="vllm") == {"engine=0": 0.25}
+    assert bench.shown("block_size_tokens", model="llama", provider="vllm") == {"engine=0": 16}
+    states = bench.shown("sleep_state", model="llama", provider="vllm", engine="0")
+    assert states == {"sleep_state=weights_offloaded": 0, "sleep_state=discard_all": 0}
+    for lacking in (b"", b'vllm:num_requests_running{model_name="n",engine="0"} NaN'):
+        bench.poll(body.replace(b'vllm:num_requests_running{model_name="n",engine="0"} 5.0', lacking))
+        assert bench.shown("running_requests") == {}
 
 
 def test_a_caveat_stays_until_a_scrape_must_have_seen_it():

@@ -8,6 +8,7 @@ from prefix_cache_exporter.measures import ENGINE
 from prefix_cache_exporter.measures import engine as catalogue
 
 from .records import HASH_ALGORITHM
+from .settle import combine
 from .verify import State
 
 if TYPE_CHECKING:
@@ -81,14 +82,23 @@ class Levels:
         return {"provider": self._source.provider, "model": model, "engine": key.engine}
 
     def _gauge(self, reading: Reading, measure: str, own: tuple[str, ...]) -> Iterator[_Row]:
+        """One measure's levels. Engines that configuration gives one name are one, if all of them are known."""
+        beside: dict[tuple[tuple[str, str], ...], dict[str, list[float]]] = {}
+        unknown = set()
         for key in reading.engines:
-            if reading.reason(measure, key) is not None:
-                continue
+            labels = tuple(self._labels(key).items())
             level = reading.gauges.get(key, {}).get(measure)
-            if isinstance(level, dict):
-                yield from (({**self._labels(key), own[0]: value}, amount) for value, amount in level.items())
-            elif level is not None:
-                yield self._labels(key), level
+            if reading.reason(measure, key) is not None or level is None:
+                unknown.add(labels)
+                continue
+            for value, amount in level.items() if isinstance(level, dict) else [("", level)]:
+                beside.setdefault(labels, {}).setdefault(value, []).append(amount)
+        how = reading.plan.dialect.entries[measure].combine if reading.plan and beside else ""
+        for labels in beside.keys() - unknown:
+            for value, amounts in beside[labels].items():
+                together = combine(amounts, how)
+                if together is not None:
+                    yield {**dict(labels), **dict.fromkeys(own, value)}, together
 
     def _info(self, reading: Reading) -> Iterator[_Row]:
         if reading.plan is None:
