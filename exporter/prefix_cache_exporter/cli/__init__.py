@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from prefix_cache_exporter import __version__
 
-from .say import DONE, FAILED
+from .say import DONE, FAILED, failed
+from .streams import OutputError, leave_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,18 +63,27 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
 
 def run(argv: Sequence[str]) -> int:
     """Parses the arguments and runs the command they name; returns the exit code."""
-    words = _with_default(argv)
+    code = DONE
+    try:
+        code = _run(_with_default(argv))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:  # `… | head` is not an error of ours
+        leave_output()
+    except OutputError as error:
+        leave_output()
+        return failed(error)
+    except KeyboardInterrupt:
+        return FAILED
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
     try:
         args = parser(words[0] if words[0] in COMMANDS else None).parse_args(words)
     except SystemExit as end:  # argparse has printed help, the version or what was wrong
         return end.code if isinstance(end.code, int) else DONE
-    try:
-        return int(args.run(args))
-    except BrokenPipeError:  # `… | head` is not an error of ours; nothing may be flushed into the closed pipe at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except KeyboardInterrupt:
-        return FAILED
+    return int(args.run(args))
 
 
 def _with_default(argv: Sequence[str]) -> list[str]:
