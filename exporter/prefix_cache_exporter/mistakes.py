@@ -11,6 +11,15 @@ MOST: Final = 20
 """So many mistakes are told at once; of others only how many there are."""
 
 
+def printable(text: str) -> str:
+    """Text on one line, harmless on a terminal, and such that a person sees what else it holds than letters."""
+    return text if text.isprintable() else "".join(map(_printable, text))
+
+
+def _printable(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+
+
 class DocumentError(ValueError):
     """A document that cannot be used.
 
@@ -23,7 +32,7 @@ class DocumentError(ValueError):
 
     def __init__(self, file: str, path: str, got: str, expected: str) -> None:
         self.file, self.path, self.got, self.expected = file, path, got, expected
-        super().__init__(f"{file}: {path}: got {got}, expected {expected}")
+        super().__init__(printable(f"{file}: {path}: got {got}, expected {expected}"))
 
     @property
     def each(self) -> tuple[DocumentError, ...]:

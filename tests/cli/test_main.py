@@ -136,6 +136,20 @@ def test_flags_are_the_file_in_short(tmp_path, monkeypatch, capsys):
             ["--vllm=http://a:1", "--engine-version=0.1.0"],
             "--engine-version: got 0.1.0, expected a version that a map describes, 0.7.3 or newer",
         ),
+        (["--vllm=http://[::1"], "--vllm: got another address, expected an http:// or https:// address of a host"),
+        (
+            ["--vllm=http://a:1", "--vllm=http://a]b:1"],
+            "--vllm (number 2): got another address, expected an http:// or https:// address of a host",
+        ),
+        (
+            ["--vllm=a=http://x", "--vllm=a=http://y"],
+            '--vllm (number 2): got "a", expected another name than --vllm has',
+        ),
+        (
+            ["--web.external-url=http://[::1"],
+            "--web.external-url: got another address, expected an http:// or https:// address of a host",
+        ),
+        (["--web.route-prefix=//x"], '--web.route-prefix: got "//x", expected a path that starts with one /'),
         (["--engine-version=0.32.0"], "--engine-version: got one without a server, expected --vllm beside it"),
         (["--web.listen-address=:x"], "--web.listen-address: got :x, expected `:port`, `host:port` or `[ipv6]:port`"),
         (

@@ -113,7 +113,7 @@ def test_packed_standard_input_is_read_or_named(command, capsys, monkeypatch):
         (
             ["--format", "nope", "x"],
             2,
-            "error: command line: format: got nope, expected one that `usage formats` lists",
+            "error: command line: --format: got nope, expected one that `usage formats` lists",
         ),
         (
             ["--format", "openai.chat", "missing.jsonl"],

@@ -240,9 +240,14 @@ def test_what_keeps_it_from_starting(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         code, _, err = run(f"--web.listen-address={address}")
+        good = tmp_path / "good.yml"
+        good.write_text(f"web: {{listen_address: ['127.0.0.1:0', '{address}']}}")
+        by_file = run("--config.file", str(good))
     assert code == 1
     said = f"{address}, address already in use, expected an address of this machine that is free"
-    assert err.splitlines()[-1] == f"error: web.listen_address: got {said}"
+    assert err.splitlines()[-1] == f"error: command line: --web.listen-address: got {said}"
+    assert by_file[0] == 1
+    assert by_file[2].splitlines()[-1] == f"error: {good}: web.listen_address[1]: got {said}"
     environment = {**os.environ, "PREFIX_CACHE_RELEASE_TEMPLAT": "x"}
     code, _, err = run(environment=environment)
     assert code == 1

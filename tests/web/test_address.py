@@ -22,7 +22,7 @@ def test_forms(text, host, port):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "10910", "host", "::1:10910", "[::1]", ":x", ":-1", "http://x:1", "a b:1", ":123456"]
+    "text", ["", "10910", "host", "::1:10910", "[::1]", ":x", ":-1", "http://x:1", "a b:1", ":123456", "[zz]:1"]
 )
 def test_other_forms_are_refused(text):
     with pytest.raises(AddressError) as caught:

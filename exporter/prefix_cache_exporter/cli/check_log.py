@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.format.endswith((".yaml", ".yml")):
         args.maps.append(args.format)
         args.format = None
-    usage_map = map_for(args)
+    usage_map = map_for(args, "FORMAT")
     if isinstance(usage_map, int):
         return usage_map
     counts: Counter[str] = Counter()

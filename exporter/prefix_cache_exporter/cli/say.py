@@ -6,6 +6,8 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
+from prefix_cache_exporter.mistakes import printable
+
 if TYPE_CHECKING:
     from prefix_cache_exporter.usage.maps.book import UnknownFormatError
 
@@ -15,21 +17,21 @@ DONE, FAILED, USAGE = 0, 1, 2
 
 def failed(error: object, code: int = FAILED) -> int:
     """Says what is wrong, one `error: ` a line, and returns the exit code."""
-    for line in str(error).splitlines():
-        print(f"error: {line}", file=sys.stderr)
+    for line in str(error).split("\n"):
+        print(f"error: {printable(line)}", file=sys.stderr)
     return code
 
 
 def of_file(path: object, error: OSError, expected: str = "a readable file") -> str:
     """What the system refused to do with a file, worded like every other mistake."""
-    return f"{path}: file: got {(error.strerror or 'an error').lower()}, expected {expected}"
+    return printable(f"{path}: file: got {(error.strerror or 'an error').lower()}, expected {expected}")
 
 
 class CommandLineError(ValueError):
     """A flag that makes no sense beside the others, or whose value is no known word."""
 
     def __init__(self, flag: str, got: str, expected: str) -> None:
-        super().__init__(f"command line: {flag}: got {got}, expected {expected}")
+        super().__init__(printable(f"command line: {flag}: got {got}, expected {expected}"))
 
 
 def unknown_format(error: UnknownFormatError) -> tuple[str, str]:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from prefix_cache_exporter.config.model import Config
     from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.web.server import ListenError
 
+_PLACES = re.compile(r"engines\[\d+\]")
 _SUMMARY = "the sidecar: polls engines, follows usage logs, answers /metrics"
 
 
@@ -171,10 +173,20 @@ def _run(args: argparse.Namespace) -> int:
     except DocumentError as error:
         return _refused(error)
     except ListenError as error:
-        said = f"got {error.address}, {error.reason}, expected an address of this machine that is free"
-        return failed(f"web.listen_address: {said}")
+        return failed(_not_listening(error, args))
     sidecar.run()
     return DONE
+
+
+def _not_listening(error: ListenError, args: argparse.Namespace) -> DocumentError:
+    """Which address cannot be listened on, and who named it."""
+    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # heavy, like the others
+    from prefix_cache_exporter.serve.settings import COMMAND_LINE  # noqa: PLC0415  # when run
+
+    by_flag = args.listen_address or args.config_file is None
+    file = COMMAND_LINE if by_flag else str(args.config_file)
+    place = _named(f"web.listen_address[{error.number}]", file)
+    return DocumentError(file, place, f"{error.address}, {error.reason}", "an address of this machine that is free")
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -205,7 +217,12 @@ def _refused(error: DocumentError) -> int:
 
     if error.file != COMMAND_LINE:
         return failed(error)
-    said = (DocumentError(one.file, _named(one.path, one.file), one.got, one.expected) for one in error.each)
+    said = (
+        DocumentError(
+            one.file, _named(one.path, one.file), one.got, _PLACES.sub(lambda it: _flag_of(it[0]), one.expected)
+        )
+        for one in error.each
+    )
     return failed("\n".join(map(str, said)), USAGE)
 
 

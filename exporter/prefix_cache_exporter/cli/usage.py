@@ -83,7 +83,7 @@ def map_flag(parser: argparse._ActionsContainer) -> None:
 def _normalise(args: argparse.Namespace) -> int:
     from prefix_cache_exporter.usage.record import UsageRecord, as_json  # noqa: PLC0415  # slow
 
-    usage_map = map_for(args)
+    usage_map = map_for(args, "--format")
     if isinstance(usage_map, int):
         return usage_map
     dropped: Counter[str] = Counter()
@@ -172,8 +172,13 @@ def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[Outcome
     yield from merger.settle(0.0, everything=True)
 
 
-def map_for(args: argparse.Namespace) -> UsageMap | int:
-    """The map that the arguments name; an exit code where there is none, which is said."""
+def map_for(args: argparse.Namespace, flag: str) -> UsageMap | int:
+    """The map that the arguments name; an exit code where there is none, which is said.
+
+    Args:
+        args: the command line.
+        flag: where it names the format.
+    """
     from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError  # noqa: PLC0415  # slow
     from prefix_cache_exporter.usage.maps.files import read_map  # noqa: PLC0415  # slow
 
@@ -181,7 +186,7 @@ def map_for(args: argparse.Namespace) -> UsageMap | int:
         name = args.format or read_map(args.maps[-1])["format"]
         return MapBook(args.maps).get(name)
     except UnknownFormatError as error:
-        return failed(CommandLineError("format", *unknown_format(error)), USAGE)
+        return failed(CommandLineError(flag, *unknown_format(error)), USAGE)
     except ValueError as error:
         return failed(error)
 

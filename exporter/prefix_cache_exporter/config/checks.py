@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from prefix_cache_exporter.documents import DocumentError, place, shown
 from prefix_cache_exporter.labels import DEFAULT_LIMITS, RESERVED, Limits
@@ -62,12 +62,18 @@ def _infinite(data: Any, path: tuple[str | int, ...]) -> Iterator[_Finding]:
         yield from _infinite(value, (*path, key))
 
 
+_AN_ADDRESS = "an http:// or https:// address of a host"
 _TAKEN = frozenset({"/config", "/-/healthy", "/-/ready", "/-/reload"})
 
 
 def _addresses(web: Mapping[str, Any]) -> Iterator[_Finding]:
     if web.get("telemetry_path") in _TAKEN:
         yield "web.telemetry_path", shown(web["telemetry_path"]), "a path that is not another page's"
+    for key in ("telemetry_path", "route_prefix"):  # in a link, what follows two slashes is another host
+        if (web.get(key) or "").startswith("//"):
+            yield f"web.{key}", shown(web[key]), "a path that starts with one /"
+    if web.get("external_url") and _parts(web["external_url"]) is None:
+        yield "web.external_url", "another address", _AN_ADDRESS
     for number, address in enumerate(web.get("listen_address") or ()):
         try:
             parse_address(address)
@@ -134,17 +140,24 @@ def _release(release: Mapping[str, Any], at: str) -> Iterator[_Finding]:
 
 def _url(url: str, at: str) -> Iterator[_Finding]:
     # The address itself is not shown: what is wrong with it may be that it holds a secret.
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable, parts = False, urlsplit("")
-    if not usable:
-        yield at, "another address", "an http:// or https:// address of a host"
+    parts = _parts(url)
+    if parts is None:
+        yield at, "another address", _AN_ADDRESS
+        return
     if parts.username is not None or parts.password is not None:
         yield at, "an address with a user or password", "bearer_token_file or tls"
     if parts.query or parts.fragment:
         yield at, "an address with a query or fragment", "an address and a path"
+
+
+def _parts(url: str) -> SplitResult | None:
+    """The parts of an address that something can be asked at; None where it is none."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if usable else None
 
 
 def _usage(source: Mapping[str, Any], at: str) -> Iterator[_Finding]:

@@ -61,10 +61,17 @@ def engines_of(addresses: Sequence[str], engine_version: str | None) -> list[dic
     for number, text in enumerate(addresses, start=1):
         match = _NAMED.fullmatch(text)
         url = match[2] if match else text
-        place = urlsplit(url).netloc.rpartition("@")[2] or f"vllm-{number}"
-        name = match[1] if match else "vllm" if len(addresses) == 1 else place
+        name = match[1] if match else "vllm" if len(addresses) == 1 else _place(url) or f"vllm-{number}"
         rows.append({"name": name, "url": url, "engine_version": engine_version})
     return rows
+
+
+def _place(url: str) -> str:
+    """Host and port of an address; empty where it is none, which whoever checks the engine says."""
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2]
+    except ValueError:
+        return ""
 
 
 def prefixes(config: Config) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ipaddress
 import re
 import socket
 from dataclasses import dataclass
@@ -40,12 +41,20 @@ def parse_address(text: str) -> Address:
         AddressError: where it has another form or the port is no port.
     """
     match = _FORM.fullmatch(text)
-    if match is None:
+    if match is None or (match["six"] is not None and not _is_ipv6(match["six"])):
         raise AddressError(text)
     port = int(match["port"])
     if port > _HIGHEST:
         raise AddressError(text, f"a port up to {_HIGHEST}")
     return Address(match["six"] or match["host"] or "", port)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def bind_host(address: Address) -> str:
