@@ -128,7 +128,9 @@ def _expected(names: Names, ratio: Ratio) -> list[Record]:
     remembered = f"last_over_time({at_release(names, ratio)}[{memory}])"
     # Half a window to either side of this time yesterday.
     ago = Duration(settings.windows.day.milliseconds - settings.windows.long.milliseconds // 2)
-    predicted = queries.by("max", release, queries.select(_PREDICTED.series_name, settings.selector))
+    # NaN would compare as false with every ratio: what is no number is no prediction, and the baseline stands.
+    number = f"{queries.select(_PREDICTED.series_name, settings.selector)} >= 0"
+    predicted = queries.by("max", release, number)
     return [
         Record(best(names, ratio), queries.by("max", template, f"last_over_time({median(names, ratio)}[{memory}])")),
         Record(
