@@ -74,6 +74,30 @@ def test_an_engine_that_may_have_counted_before_us_is_not(why):
     assert bench.total("prompt_tokens") is None
 
 
+@pytest.mark.parametrize(
+    ("seen", "total"),
+    [
+        ([100, 200, "refused", 150, 170], 100 + 170),
+        ([100, 200, "refused", 20, 500, 600], 100 + 600),
+        ([100, 300, "refused", 400, 500], 400),
+        ([100, 300, "timeout", 200, 400, 500], 400),
+    ],
+)
+def test_a_fall_after_nobody_answered_is_a_restart(seen, total):
+    """Several server processes show no start time: without an absence a fall to 150 of 200 is an older page."""
+    bench = Bench()
+    for each in seen:
+        bench.poll(each if isinstance(each, str) else vllm_page(RUN, {"prompt_tokens": each}, started=None))
+    assert bench.total("prompt_tokens") == total
+
+
+def test_the_same_process_has_not_restarted_whoever_answered():
+    bench = Bench()
+    for each in (100, 300, "refused", 200, 400, 500):
+        bench.poll(each if isinstance(each, str) else vllm_page(RUN, {"prompt_tokens": each}))
+    assert bench.total("prompt_tokens") == 400
+
+
 def test_increases_belong_to_the_release_at_both_ends():
     bench = Bench()
     [cold, same, third, early] = pages(COLD, SAME, "03_same_prefix_new_user", "04_early_change")

@@ -25,7 +25,9 @@ _HELD_GROUPS = 256
 """Groups that are not on the page any more and still remembered: if one returns, it goes on where it was."""
 
 
-def deltas(previous: Snapshot | None, reading: Reading, *, final: bool = False) -> tuple[Delta, Snapshot | None]:
+def deltas(
+    previous: Snapshot | None, reading: Reading, *, final: bool = False, away: bool = False
+) -> tuple[Delta, Snapshot | None]:
     """What was counted since the previous reading, and what to remember for the next one.
 
     Args:
@@ -34,6 +36,8 @@ def deltas(previous: Snapshot | None, reading: Reading, *, final: bool = False) 
         final: whether no reading follows that could show more. Then a fall that no start time explains is a restart at
             once, and a part that exceeds its whole is given up. Without it, the next readings decide (see `restarts`
             and `parts`); nothing is lost meanwhile.
+        away: whether nobody answered at the engine's address since: then, too, a fall that no start time explains is a
+            restart at once.
 
     Returns:
         The increases, and the snapshot. A reading of which nothing can be used, or which has not a single counter where
@@ -42,7 +46,7 @@ def deltas(previous: Snapshot | None, reading: Reading, *, final: bool = False) 
     if not reading.usable or reading.plan is None or (previous is not None and previous.groups and not reading.groups):
         return Delta({}, _withheld(reading, {}), counted=False), previous
     plan = reading.plan
-    gains = Gains(plan, reading, previous, fall_restarts=final)
+    gains = Gains(plan, reading, previous, fall_restarts=final or away, final=final)
     for group, values in reading.groups.items():
         gains.take(group, GroupState(values, reading.created.get(group, {}), reading.started))
     in_flight = {key: explained_in_flight(reading, key) for key in reading.engines}

@@ -35,9 +35,11 @@ class Gains:
         restarted: engines whose restart was recognised.
     """
 
-    def __init__(self, plan: Plan, reading: Reading, previous: Snapshot | None, *, fall_restarts: bool) -> None:
+    def __init__(
+        self, plan: Plan, reading: Reading, previous: Snapshot | None, *, fall_restarts: bool, final: bool
+    ) -> None:
         self._witnesses, self._reading, self._previous = plan.dialect.evidence, reading, previous
-        self._fall_restarts = fall_restarts
+        self._fall_restarts, self._final = fall_restarts, final
         self._arrivals = Arrivals(previous or Snapshot.zero(), reading.groups, lazy=plan.lazy or plan.dialect.grows)
         self.sources = {measure: _source(plan, reading, measure) for measure in (*MEASURES, *plan.dialect.evidence)}
         self.engines: defaultdict[EngineKey, EngineDelta] = defaultdict(EngineDelta)
@@ -68,7 +70,7 @@ class Gains:
         if last is None:
             self._welcome(group, now, previous)
             return
-        taken = step(last, now, fall_restarts=self._fall_restarts)
+        taken = step(last, now, fall_restarts=self._fall_restarts, final=self._final)
         self.states[group] = taken.state
         self._restarts += taken.restarted
         if taken.unstable:

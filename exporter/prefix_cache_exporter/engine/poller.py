@@ -89,6 +89,7 @@ class EnginePoller:
         self._reader: tuple[str, PageReader] | None = None
         self._memory = _Memory.load(recorder.cursors(CURSOR).get(source.name))
         self._began, self._was_away = clock(), False
+        self._away = False
         self._last_success: float | None = None
         self._complaints = RateLimit(clock=monotonic)
         self._troubled = False
@@ -129,7 +130,8 @@ class EnginePoller:
     def _fail(self, change: Change, reason: str, detail: str) -> None:
         self._ledgering.count_failure(change, reason)
         self._version.doubt()
-        self._was_away = self._was_away or reason == NOT_THERE
+        self._away = self._away or reason == NOT_THERE
+        self._was_away = self._was_away or self._away
         self._complain(f"failed {reason}", "poll failed", reason=reason, detail=detail)
         now = self._monotonic()
         if self._last_success is not None and now - self._last_success > self._source.stale_seconds:
@@ -144,6 +146,7 @@ class EnginePoller:
         labels = credited(self._memory.release or release, release)
         self._ledgering.credit(change, delta, labels)
         if reading.usable and snapshot is not self._memory.snapshot:
+            self._away = False
             # What is counted later belongs to the releases of both intervals.
             both = Release(labels["template"], labels["template_revision"])
             memory = _Memory(snapshot, both if snapshot and snapshot.pending else release)
@@ -183,7 +186,7 @@ class EnginePoller:
         previous = self._memory.snapshot
         if previous is None and self._started_under_our_eyes(reading):
             previous = Snapshot.zero()
-        delta, snapshot = deltas(previous, reading)
+        delta, snapshot = deltas(previous, reading, away=self._away)
         return reading, delta, snapshot
 
     def _read(self, fetched: Fetched) -> Reading:

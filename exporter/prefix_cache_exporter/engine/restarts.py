@@ -101,13 +101,14 @@ class Step:
     fallen: frozenset[Series] = frozenset()
 
 
-def step(last: GroupState, now: GroupState, *, fall_restarts: bool) -> Step:
+def step(last: GroupState, now: GroupState, *, fall_restarts: bool, final: bool = False) -> Step:
     """Takes a group from its last reading to the present one.
 
     Args:
         last: what is remembered.
         now: the present reading; only values and start times count.
         fall_restarts: whether an unexplained fall is a restart at once.
+        final: whether no reading follows that could tell what a fall was.
     """
     last = _without_remade(last, now)
     moved = _start_moved(last, now)
@@ -122,7 +123,7 @@ def step(last: GroupState, now: GroupState, *, fall_restarts: bool) -> Step:
     if last.doubt == "back":
         return _watch(last, now, fallen, certain=certain)
     if moved == "same" and not last.doubt:
-        return _slip(last, now, fallen) if fallen and not fall_restarts else Step(now, last.values, fallen=fallen)
+        return _slip(last, now, fallen) if fallen and not final else Step(now, last.values, fallen=fallen)
     return _by_values(last, now, fallen, fall_restarts=fall_restarts)
 
 
