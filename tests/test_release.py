@@ -128,6 +128,18 @@ def annotations(**values: str) -> bytes:
             annotations(template="a", template_revision="r", cold_window_seconds="soon"),
             'f: cold_window_seconds: got "soon", expected number',
         ),
+        (
+            annotations(template="a", template_revision="r", cold_window_seconds="inf"),
+            "f: cold_window_seconds: got Infinity, expected a finite number",
+        ),
+        (
+            b"releases: [{template: a, template_revision: r, predicted_population_hit_ratio: .nan}]",
+            "f: releases[0].predicted_population_hit_ratio: got NaN, expected a finite number",
+        ),
+        (
+            b"{template: a, template_revision: r, cold_window_seconds: 1" + b"0" * 400 + b"}",
+            f"f: cold_window_seconds: got 1{'0' * 79}…, expected a finite number",
+        ),
     ],
 )
 def test_one_line_says_what_is_wrong(content: bytes, message: str) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .documents import DocumentError, parse_yaml, read_schema, validate
+from .documents import DocumentError, parse_yaml, read_schema, shown, validate
 from .labels import MIXED
 from .mistakes import refuse
 
@@ -120,6 +121,12 @@ def from_mapping(data: Mapping[str, Any], file: str) -> Releases:
     wrong: list[DocumentError] = []
     for place, row in enumerate(rows):
         in_force = row.pop("in_force", len(rows) == 1)
+        outer = f"releases[{place}]." if "releases" in data else ""
+        wrong += [
+            DocumentError(file, f"{outer}{key}", shown(row.pop(key)), "a finite number")
+            for key in sorted(_NUMBERS & row.keys())
+            if not _is_finite(row[key])
+        ]
         release = _release(row)
         name = (release.template, release.template_revision)
         if name in known:
@@ -239,6 +246,13 @@ class ReleaseFile:
             kept = " ".join(filter(None, self.releases.in_force.labels.values())) or "none so far"
             _log.error("release file not taken, what was in force stays (%s): %s", kept, complaint)
         self.valid, self._complaint = False, complaint
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def _release(row: Mapping[str, Any]) -> Release:
