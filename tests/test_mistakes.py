@@ -164,8 +164,8 @@ interval: got "0s", expected a duration above zero, like 30m or 1h30m
         "windows: {long: 3m, day: 2m}\nrelease: {memory: 1m}\n",
         """
 windows.long: got "3m", expected more than windows.short (5m)
-windows.day: got "2m", expected more than windows.long (3m)
-release.memory: got "1m", expected more than windows.day (2m)
+windows.day: got "2m", expected at least floors.baseline_time (30m)
+release.memory: got "1m", expected at least release.window (1d)
 """,
     ),
     "a usage map": (

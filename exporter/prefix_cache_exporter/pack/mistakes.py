@@ -46,23 +46,33 @@ def contradictions(settings: Settings, file: str) -> Iterator[DocumentError]:
 
 def _order(settings: Settings, file: str) -> Iterator[DocumentError]:
     windows, release = settings.windows, settings.release
-    for path, smaller, larger, name in (
-        ("windows.short", settings.interval, windows.short, "interval"),
-        ("windows.long", windows.short, windows.long, "windows.short"),
-        ("windows.day", windows.long, windows.day, "windows.long"),
-        ("release.memory", windows.day, release.memory, "windows.day"),
-        ("release.memory", release.cold_window, release.memory, "release.cold_window"),
+    spans = {
+        "windows.short": windows.short,
+        "windows.long": windows.long,
+        "windows.day": windows.day,
+        "release.memory": release.memory,
+        "release.cold_window": release.cold_window,
+    }
+    broken: dict[str, list[tuple[Duration, str]]] = {}
+    for path, least, name in (
+        ("windows.short", settings.interval, "interval"),
+        ("windows.long", windows.short, "windows.short"),
+        ("windows.day", windows.long, "windows.long"),
+        ("release.memory", windows.day, "windows.day"),
+        ("release.memory", release.cold_window, "release.cold_window"),
     ):
-        if larger <= smaller:
-            yield DocumentError(file, path, shown(str(larger)), f"more than {name} ({smaller})")
-    for path, value, least, name in (
-        ("release.cold_window", release.cold_window, settings.interval, "interval"),
-        ("release.memory", release.memory, release.window, "release.window"),
-        ("release.memory", release.memory, release.rollout, "release.rollout"),
-        ("windows.day", windows.day, settings.floors.baseline_time, "floors.baseline_time"),
+        if spans[path] <= least:
+            broken.setdefault(path, []).append((least, f"more than {name} ({least})"))
+    for path, least, name in (
+        ("release.cold_window", settings.interval, "interval"),
+        ("release.memory", release.window, "release.window"),
+        ("release.memory", release.rollout, "release.rollout"),
+        ("windows.day", settings.floors.baseline_time, "floors.baseline_time"),
     ):
-        if value < least:
-            yield DocumentError(file, path, shown(str(value)), f"at least {name} ({least})")
+        if spans[path] < least:
+            broken.setdefault(path, []).append((least, f"at least {name} ({least})"))
+    for path, bounds in broken.items():  # who keeps the farthest bound keeps them all: of equal ones, "more than"
+        yield DocumentError(file, path, shown(str(spans[path])), max(bounds)[1])
     for path, value in _spans(settings):
         if value > _LONGEST:
             yield DocumentError(file, path, shown(str(value)), f"at most {_LONGEST}")
