@@ -3,6 +3,8 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -84,6 +86,33 @@ def test_what_is_no_request_gets_no_stack_trace():
             assert answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5")), line
             assert b"Traceback" not in answer
             assert b"Content-Type: text/plain" in answer
+
+
+SHORT_OF_FILES = """
+import logging, resource, socket, time, urllib.request
+from prefix_cache_exporter.web.address import Address
+from prefix_cache_exporter.web.server import WebServer
+logging.basicConfig(format="%(message)s")
+web = WebServer(lambda environ, start: (start("200 OK", []), [b"page"])[1], [Address("127.0.0.1", 0)])
+web.start()
+clients = [socket.socket() for _ in range(40)]
+resource.setrlimit(resource.RLIMIT_NOFILE, (clients[-1].fileno() + 10, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+for client in clients:
+    client.connect(("127.0.0.1", web.addresses[0].port))
+started = time.process_time()
+time.sleep(1)
+print(time.process_time() - started < 0.5)
+for client in clients:
+    client.close()
+print(urllib.request.urlopen(f"http://127.0.0.1:{web.addresses[0].port}/", timeout=20).read())
+web.stop()
+"""
+
+
+def test_without_a_file_for_another_connection_it_says_so_once_and_waits():
+    done = subprocess.run([sys.executable, "-c", SHORT_OF_FILES], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\nb'page'\n"), done.stderr
+    assert done.stderr == "no connection can be accepted\n"
 
 
 def test_a_page_in_progress_is_finished_before_the_end():

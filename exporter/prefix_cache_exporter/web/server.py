@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import errno
 import logging
+import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -30,6 +33,9 @@ _TIMEOUT_SECONDS = 10
 _BACKLOG = 32
 _LARGEST_HEADER = 64 * 1024
 _LARGEST_BODY = 64 * 1024
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_SHORTAGE_PAUSE_SECONDS = 0.1
+_SHORTAGE_SAID_SECONDS = 60.0
 _OPEN = WebConfig()
 
 
@@ -128,6 +134,7 @@ class _Server(Server):
         self.ssl_adapter = adapter
         self.address, self.refusal = address, ""
         self._greeted: WeakSet[HTTPConnection] = WeakSet()
+        self._said_at = float("-inf")
 
     def process_conn(self, conn: HTTPConnection) -> None:
         """Gives a connection to a worker once there is something to read.
@@ -155,4 +162,17 @@ class _Server(Server):
 
     def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
         """What clients do wrong is no event of ours, what goes wrong inside is."""
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError) and error.errno in _SHORTAGES:
+            self._wait_out(error)
+            return
         _log.log(logging.DEBUG if level < logging.ERROR else level, "%s", msg, exc_info=traceback)
+
+    def _wait_out(self, shortage: OSError) -> None:
+        """Lets open connections end where no new one can be had; cheroot would ask again at once, and log each time."""
+        now = time.monotonic()
+        if now - self._said_at >= _SHORTAGE_SAID_SECONDS:
+            self._said_at = now
+            reason = (shortage.strerror or "an error").lower()
+            _log.error("no connection can be accepted", extra=fields(address=self.address, reason=reason))
+        time.sleep(_SHORTAGE_PAUSE_SECONDS)
