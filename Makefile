@@ -55,7 +55,7 @@ e2e-vllm:  ## a real vLLM server on the CPU (VLLM_VERSION, RECORD=1); minutes an
 preview:  ## pictures of every dashboard, drawn by Grafana's own components from a made history
 	@scripts/setup dev $(TEST_PACKAGES)
 	@dashboards/preview/setup
-	$(BIN)/python dashboards/preview/made.py
+	PYTHONPATH=tests $(BIN)/python dashboards/preview/made.py
 
 lock:  ## resolve the lock files anew
 	scripts/lock

@@ -33,7 +33,7 @@ from prefix_cache_exporter.usage.prices.book import PriceBook
 from prefix_cache_exporter.usage.sources import build_ingest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 LINE_BYTES = 543
 BARE_SHARE = 0.5
@@ -146,10 +146,15 @@ def barest(path: Path) -> int:
     return prompt + output + cached
 
 
-def ingest(path: Path, state: Path, **options: object) -> float:
+def ingest(path: Path, state: Path, fields: Mapping[str, str] = _FIELDS, namespaces: Namespaces | None = None) -> float:
     """Reads a whole log as `serve` does; returns CPU seconds without those of the start."""
-    settings = {"fields": _FIELDS, **options}
-    source = UsageSource(name="gateway", format="openai.chat", paths=(str(path),), **settings)  # type: ignore[arg-type]  # mypy cannot tell which
+    source = UsageSource(
+        name="gateway",
+        format="openai.chat",
+        paths=(str(path),),
+        fields=fields,
+        namespaces=namespaces or Namespaces(),
+    )
     recorder = Recorder(Store(state), Limits())
     prices = PriceBook()
     prices.rates("openai", "gpt-4o")  # price books are read once, at the first record

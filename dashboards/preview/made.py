@@ -1,6 +1,7 @@
 """Draws every dashboard from a made history, light and dark, into build/pictures: what `make preview` runs.
 
-The history is that of the tests: a fleet that is busy, releases a template revision, and goes to rest.
+The history is that of the tests, which have to be on the path: a fleet that is busy, releases a template revision, and
+goes to rest.
 """
 
 from __future__ import annotations
@@ -12,12 +13,10 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from support import fleet_data, tsdb
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
-
-from support import fleet_data, tsdb  # noqa: E402  # found by the path of the line above
-
 OUT = HERE / "build" / "pictures"
 WARM = 600
 """Seconds before the first pictured moment: rates need samples behind them."""

@@ -3,6 +3,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from .cli import run, streams
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,8 +18,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0 done, 1 the check or run failed, 2 the command line was wrong.
     """
-    from .cli import run, streams  # noqa: PLC0415  # `python -m` shows its own errors before anything heavy is loaded
-
     if argv is None:
         streams.take_streams()
     return run(sys.argv[1:] if argv is None else argv)

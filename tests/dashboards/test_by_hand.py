@@ -80,28 +80,23 @@ def engine(history: History, pod: str, size: int, up: int) -> None:
     history.add(f"{ENGINE}_up", {"instance": pod, "source": "llm"}, lambda _: up)
 
 
+def labels_of(source: str, provider: str) -> dict[str, str]:
+    release = {"provider": provider, "model": f"{source}-1", "template": "support", "template_revision": "r1"}
+    return {"instance": "g", "source": source, **release}
+
+
+def outcome_of(source: str, provider: str, namespace: str) -> dict[str, str]:
+    outcome = {"namespace": namespace, "task": "chat", "status": "ok", "attempt": "first"}
+    return {**labels_of(source, provider), **outcome}
+
+
 def usage(history: History, source: str, provider: str, namespace: str, **a_minute: float) -> None:
-    release = {
-        "source": source,
-        "provider": provider,
-        "model": f"{source}-1",
-        "template": "support",
-        "template_revision": "r1",
-    }
-    outcome = {"instance": "g", **release, "namespace": namespace, "task": "chat", "status": "ok", "attempt": "first"}
-    history.counters(outcome, **a_minute)
-    history.add(FIRST, {"instance": "g", **release}, lambda _: START)
+    history.counters(outcome_of(source, provider, namespace), **a_minute)
+    history.add(FIRST, labels_of(source, provider), lambda _: START)
 
 
 def priced(history: History, source: str, provider: str, currency: str, written: float, **costs: float) -> None:
-    release = {
-        "source": source,
-        "provider": provider,
-        "model": f"{source}-1",
-        "template": "support",
-        "template_revision": "r1",
-    }
-    outcome = {"instance": "g", **release, "namespace": "n1", "task": "chat", "status": "ok", "attempt": "first"}
+    outcome = outcome_of(source, provider, "n1")
     history.counters({**outcome, "ttl": "5m"}, written_prompt_tokens=written)
     for component in ("read", "write", "uncached"):
         history.counters({**outcome, "currency": currency, "component": component}, input_cost=costs[component])

@@ -101,7 +101,7 @@ class _Said:
         self.text = False
 
     def say(self, seen: Seen, usage_map: UsageMap) -> None:
-        from prefix_cache_exporter.usage.trouble import trouble  # noqa: PLC0415  # when run: slow to import
+        from prefix_cache_exporter.usage.trouble import trouble
 
         found = None if seen.outcome is None else trouble(seen.outcome, usage_map, seen.why)
         if found is None:
@@ -142,7 +142,7 @@ class _Missing:
 
     def look(self, outcome: Outcome) -> None:
         """Takes one outcome into account."""
-        from prefix_cache_exporter.usage.record import UsageRecord  # noqa: PLC0415  # when run: slow to import
+        from prefix_cache_exporter.usage.record import UsageRecord
 
         if not isinstance(outcome, UsageRecord) or outcome.status != "success" or outcome.total_input_tokens is None:
             return
@@ -186,7 +186,7 @@ def _listed(paths: Sequence[Path]) -> str:
 
 def _fate(outcome: Outcome | None) -> str:
     """What became of a line with which nothing is wrong."""
-    from prefix_cache_exporter.usage.record import UsageRecord  # noqa: PLC0415  # when run: slow to import
+    from prefix_cache_exporter.usage.record import UsageRecord
 
     if outcome is None:
         return "part of a record that settles later"
@@ -210,7 +210,7 @@ def _known(count: int | None) -> str:
 
 
 def _records(counts: Counter[str]) -> int:
-    from prefix_cache_exporter.usage.record import QUALITIES  # noqa: PLC0415  # when run: slow to import
+    from prefix_cache_exporter.usage.record import QUALITIES
 
     return sum(counts[quality] for quality in QUALITIES)
 
@@ -227,10 +227,10 @@ def _seen(args: argparse.Namespace, usage_map: UsageMap, strange: Counter[tuple[
         OSError: where the log cannot be opened.
         UnreadableError: where it is damaged.
     """
-    from prefix_cache_exporter.usage.finished import numbered  # noqa: PLC0415  # when run: slow to import
-    from prefix_cache_exporter.usage.merge.merger import outcomes  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.record import Fragment, Skipped  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.whereabouts import Looking  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.finished import numbered
+    from prefix_cache_exporter.usage.merge.merger import outcomes
+    from prefix_cache_exporter.usage.record import Fragment, Skipped
+    from prefix_cache_exporter.usage.whereabouts import Looking
 
     normaliser, merger = Looking(usage_map), merger_for(args, usage_map)
     places: dict[bytes, tuple[str, str | None]] = {}

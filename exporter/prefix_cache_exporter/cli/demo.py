@@ -38,9 +38,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _run(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter import logs  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.demo import replayed, tell  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.demo.recording import NoRecordingError, load_recording  # noqa: PLC0415  # when run
+    from prefix_cache_exporter import logs
+    from prefix_cache_exporter.demo import replayed, tell
+    from prefix_cache_exporter.demo.recording import NoRecordingError, load_recording
 
     seconds = args.seconds
     if seconds is None and (text := os.environ.get("DEMO_SECONDS", "")):

@@ -30,9 +30,9 @@ def register_check(checks: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _check(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.eligible import Eligibility  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.inventory import load_inventory, remarks  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.usage.eligible import Eligibility
+    from prefix_cache_exporter.usage.inventory import load_inventory, remarks
 
     try:
         inventory = load_inventory(args.file)

@@ -103,7 +103,7 @@ def run_list(args: argparse.Namespace) -> int:
 
 def run_show(args: argparse.Namespace) -> int:
     """Prints the flat map of a version."""
-    from prefix_cache_exporter.engine.records import MEASURES  # noqa: PLC0415  # takes time to import
+    from prefix_cache_exporter.engine.records import MEASURES
 
     maps = _load(args.maps)
     version = None if maps is None else maps.resolve(args.version)
@@ -137,11 +137,11 @@ def run_apply(args: argparse.Namespace) -> int:
 
 def check_maps(args: argparse.Namespace) -> int:
     """Loads every map of a folder."""
-    from prefix_cache_exporter.config.checks import check_map_folder  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.config.model import MapSettings  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.engine.maps import load_maps  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.maps.book import MapBook  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.config.checks import check_map_folder
+    from prefix_cache_exporter.config.model import MapSettings
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.engine.maps import load_maps
+    from prefix_cache_exporter.usage.maps.book import MapBook
 
     settings = MapSettings(folders=(args.folder,))
     try:
@@ -182,9 +182,9 @@ def check_page(args: argparse.Namespace) -> int:
 
 def _applied(maps: MapSet, args: argparse.Namespace, previous: str | None = None) -> Application | int:
     """The page that the arguments name, read; an exit code where it could not be, which is said."""
-    from prefix_cache_exporter.engine.apply import apply_readings, read_body  # noqa: PLC0415  # takes time to import
-    from prefix_cache_exporter.engine.page import PageError  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.engine.plan import UnknownChoiceError  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.engine.apply import apply_readings, read_body
+    from prefix_cache_exporter.engine.page import PageError
+    from prefix_cache_exporter.engine.plan import UnknownChoiceError
 
     if args.page == previous == _STDIN:
         return failed("command line: --previous: got standard input, expected another page than PAGE", USAGE)
@@ -205,8 +205,8 @@ def _applied(maps: MapSet, args: argparse.Namespace, previous: str | None = None
 
 
 def _load(folders: Iterable[str]) -> MapSet | None:
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.engine.maps import load_maps  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.engine.maps import load_maps
 
     try:
         return load_maps(folders)

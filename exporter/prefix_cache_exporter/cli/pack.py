@@ -33,8 +33,8 @@ def register_check(subparsers: argparse._SubParsersAction[argparse.ArgumentParse
 
 
 def _pack(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # slow to import
-    from prefix_cache_exporter.pack import producers, settings, writer  # noqa: PLC0415  # slow to import
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.pack import producers, settings, writer
 
     try:
         chosen = settings.load_settings(args.file) if args.file else settings.default_settings()
@@ -62,8 +62,8 @@ def _absent(error: ModuleNotFoundError) -> str:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # slow to import
-    from prefix_cache_exporter.pack import producers, settings  # noqa: PLC0415  # slow to import
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.pack import producers, settings
 
     try:
         chosen = settings.load_settings(args.file)
@@ -74,7 +74,7 @@ def _check(args: argparse.Namespace) -> int:
         return failed(_absent(error))
     note = ""
     try:
-        from prefix_cache_exporter.pack.lint import lint  # noqa: PLC0415  # slow to import
+        from prefix_cache_exporter.pack.lint import lint
     except ModuleNotFoundError:
         note = "; expressions not parsed: install prefix-cache-exporter[pack]"
     else:

@@ -63,7 +63,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _run(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.documents import DocumentError
 
     # A report makes no cycles worth looking for, and looking costs a tenth of its time.
     collecting = gc.isenabled()
@@ -84,8 +84,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.report import document, reading, render  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.report.progress import Progress  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.report import document, reading, render
+    from prefix_cache_exporter.report.progress import Progress
 
     by = _dimensions(args.by, document.DIMENSIONS)
     config = config_of(args)
@@ -96,7 +96,7 @@ def _report(args: argparse.Namespace) -> int:
     eligibility = _eligibility(args, config, source)
     logged = billed = None
     if args.reconcile:
-        from prefix_cache_exporter.report import reconcile  # noqa: PLC0415  # when asked for
+        from prefix_cache_exporter.report import reconcile  # when asked for
 
         billed, logged = reconcile.read_billing(args.reconcile), reconcile.Logged()
     progress = Progress(sys.stderr, reading.size_of(paths))
@@ -124,17 +124,17 @@ def _dimensions(text: str, known: Iterable[str]) -> list[str]:
 
 
 def _prices(args: argparse.Namespace, config: Config) -> PriceBook:
-    from prefix_cache_exporter.usage.prices.book import PriceBook  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.prices.book import PriceBook
 
     return PriceBook.load([*config.prices.files, *args.prices], currency=args.currency or config.prices.currency)
 
 
 def _eligibility(args: argparse.Namespace, config: Config, source: UsageSource) -> Eligibility:
-    from prefix_cache_exporter.usage.eligible import Eligibility  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.eligible import Eligibility
 
     file = args.inventory or config.inventory.file
     if not file:
         return Eligibility(None, block_size_tokens=source.block_size_tokens)
-    from prefix_cache_exporter.usage.inventory import load_inventory  # noqa: PLC0415  # when asked for
+    from prefix_cache_exporter.usage.inventory import load_inventory  # when asked for
 
     return Eligibility(load_inventory(file), block_size_tokens=source.block_size_tokens)

@@ -27,11 +27,11 @@ def config_of(args: argparse.Namespace) -> Config:
     Raises:
         DocumentError: where it cannot be used.
     """
-    from prefix_cache_exporter.config.model import Config  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.config.model import Config
 
     if not args.config:
         return Config()
-    from prefix_cache_exporter.config.load import load_config  # noqa: PLC0415  # when asked for
+    from prefix_cache_exporter.config.load import load_config  # when asked for
 
     return load_config(args.config)
 
@@ -42,9 +42,9 @@ def source_of(args: argparse.Namespace, config: Config) -> UsageSource:
     Raises:
         CommandLineError: where they describe none.
     """
-    from msgspec.structs import replace  # noqa: PLC0415  # when run
+    from msgspec.structs import replace
 
-    from prefix_cache_exporter.config.model import Namespaces, UsageSource  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.config.model import Namespaces, UsageSource
 
     base = _chosen(args, config) or UsageSource(name="report", format=args.format, paths=())
     spaces = Namespaces(allow=tuple(args.namespaces.split(","))) if args.namespaces else base.namespaces
@@ -82,7 +82,7 @@ def _chosen(args: argparse.Namespace, config: Config) -> UsageSource | None:
 
 
 def _fields(given: list[str]) -> Mapping[str, str]:
-    from prefix_cache_exporter.usage.paths import EVERY, PathError, parse_path  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.paths import EVERY, PathError, parse_path
 
     fields = {}
     for text in given:
@@ -107,7 +107,7 @@ def map_of(args: argparse.Namespace, config: Config, source: UsageSource) -> Usa
         CommandLineError: where the arguments name a format that there is not, or that is no log's.
         DocumentError: where the configuration does, or a map cannot be used.
     """
-    from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError
 
     try:
         usage_map = MapBook([*config.maps.of("usage"), *args.maps]).get(source.format)
@@ -120,7 +120,7 @@ def map_of(args: argparse.Namespace, config: Config, source: UsageSource) -> Usa
 
 
 def _wrong_format(args: argparse.Namespace, config: Config, source: UsageSource, got: str, expected: str) -> ValueError:
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.documents import DocumentError
 
     if args.format:
         return CommandLineError("--format", got, expected)
@@ -134,8 +134,8 @@ def readers_of(source: UsageSource, usage_map: UsageMap, into: Run) -> Readers:
     Raises:
         DocumentError: where the file with its key cannot be read.
     """
-    from prefix_cache_exporter.usage.key_file import read_key  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.readers import build_readers  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.key_file import read_key
+    from prefix_cache_exporter.usage.readers import build_readers
 
     key_file = source.namespaces.key_file
     return build_readers(source, usage_map, key=read_key(key_file) if key_file else b"", label=into.label)

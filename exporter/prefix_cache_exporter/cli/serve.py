@@ -50,7 +50,7 @@ def register_check(checks: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of `serve`, grouped."""
-    from prefix_cache_exporter.cli import version_line  # noqa: PLC0415  # the package lists this module
+    from prefix_cache_exporter.cli import version_line  # the package lists this module
 
     sources = parser.add_argument_group("what to read")
     sources.add_argument(
@@ -122,7 +122,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def _flags(args: argparse.Namespace) -> dict[str, Any]:
     """The flags in the shape of a configuration file; relative paths start here and not at that file's folder."""
-    from prefix_cache_exporter.serve.settings import engines_of  # noqa: PLC0415  # heavy
+    from prefix_cache_exporter.serve.settings import engines_of
 
     sections: dict[str, Mapping[str, Any]] = {
         "web": {
@@ -152,12 +152,12 @@ def _absolute(path: Path | None) -> str | None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter import logs  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.cli import revision, version_line  # noqa: PLC0415  # the package lists this module
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.serve.sidecar import Options, Sidecar  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.web.server import ListenError  # noqa: PLC0415  # when run
+    from prefix_cache_exporter import logs
+    from prefix_cache_exporter.cli import revision, version_line  # the package lists this module
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.serve.settings import load_settings
+    from prefix_cache_exporter.serve.sidecar import Options, Sidecar
+    from prefix_cache_exporter.web.server import ListenError
 
     if args.engine_version is not None and not args.vllm:
         return failed("command line: --engine-version: got one without a server, expected --vllm beside it", USAGE)
@@ -180,8 +180,8 @@ def _run(args: argparse.Namespace) -> int:
 
 def _not_listening(error: ListenError, args: argparse.Namespace) -> DocumentError:
     """Which address cannot be listened on, and who named it."""
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.serve.settings import COMMAND_LINE  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.serve.settings import COMMAND_LINE
 
     by_flag = args.listen_address or args.config_file is None
     file = COMMAND_LINE if by_flag else str(args.config_file)
@@ -190,14 +190,14 @@ def _not_listening(error: ListenError, args: argparse.Namespace) -> DocumentErro
 
 
 def _check(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.serve.settings import load_settings  # noqa: PLC0415  # heavy, like the others
+    from prefix_cache_exporter.serve.settings import load_settings
 
     return _checked(partial(load_settings, args.file, {}, {}))
 
 
 def _checked(load: Callable[[], Config]) -> int:
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.serve.rehearsal import rehearse  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.serve.rehearsal import rehearse
 
     try:
         config = load()
@@ -212,8 +212,8 @@ def _checked(load: Callable[[], Config]) -> int:
 
 def _refused(error: DocumentError) -> int:
     """Says what is wrong with the configuration; whoever wrote flags and no file is told the flag."""
-    from prefix_cache_exporter.documents import DocumentError  # noqa: PLC0415  # heavy, like the others
-    from prefix_cache_exporter.serve.settings import COMMAND_LINE  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.documents import DocumentError
+    from prefix_cache_exporter.serve.settings import COMMAND_LINE
 
     if error.file != COMMAND_LINE:
         return failed(error)
@@ -228,7 +228,7 @@ def _refused(error: DocumentError) -> int:
 
 def _named(place: str, file: str) -> str:
     """A place as whoever wrote it knows it: the flag where there is no file."""
-    from prefix_cache_exporter.serve.settings import COMMAND_LINE  # noqa: PLC0415  # heavy, like the others
+    from prefix_cache_exporter.serve.settings import COMMAND_LINE
 
     return _flag_of(place) if file == COMMAND_LINE else place
 

@@ -81,7 +81,7 @@ def map_flag(parser: argparse._ActionsContainer) -> None:
 
 
 def _normalise(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.usage.record import UsageRecord, as_json  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.record import UsageRecord, as_json
 
     usage_map = map_for(args, "--format")
     if isinstance(usage_map, int):
@@ -115,7 +115,7 @@ def _normalise(args: argparse.Namespace) -> int:
 
 
 def _formats(args: argparse.Namespace) -> int:
-    from prefix_cache_exporter.usage.maps.book import MapBook  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.maps.book import MapBook
 
     try:
         book = MapBook(args.maps)
@@ -145,7 +145,7 @@ def of_log(file: str, error: Exception) -> str:
 
 def kind_of(outcome: Outcome) -> str:
     """What an outcome counts as."""
-    from prefix_cache_exporter.usage.record import Duplicate, Quarantined, Skipped  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.record import Duplicate, Quarantined, Skipped
 
     if isinstance(outcome, Skipped):
         return f"{outcome.kind}: {outcome.reason}"
@@ -161,10 +161,10 @@ def _outcomes(args: argparse.Namespace, usage_map: UsageMap) -> Iterator[Outcome
         OSError: where the log cannot be opened.
         UnreadableError: where it is damaged.
     """
-    from prefix_cache_exporter.usage.finished import numbered  # noqa: PLC0415  # slow
-    from prefix_cache_exporter.usage.merge.merger import outcomes  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.normaliser import Normaliser  # noqa: PLC0415  # when run
-    from prefix_cache_exporter.usage.record import Skipped  # noqa: PLC0415  # when run
+    from prefix_cache_exporter.usage.finished import numbered
+    from prefix_cache_exporter.usage.merge.merger import outcomes
+    from prefix_cache_exporter.usage.normaliser import Normaliser
+    from prefix_cache_exporter.usage.record import Skipped
 
     normaliser, merger = Normaliser(usage_map), merger_for(args, usage_map)
     for _, line in numbered(args.file):
@@ -179,8 +179,8 @@ def map_for(args: argparse.Namespace, flag: str) -> UsageMap | int:
         args: the command line.
         flag: where it names the format.
     """
-    from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError  # noqa: PLC0415  # slow
-    from prefix_cache_exporter.usage.maps.files import read_map  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.maps.book import MapBook, UnknownFormatError
+    from prefix_cache_exporter.usage.maps.files import read_map
 
     try:
         name = args.format or read_map(args.maps[-1])["format"]
@@ -193,7 +193,7 @@ def map_for(args: argparse.Namespace, flag: str) -> UsageMap | int:
 
 def merger_for(args: argparse.Namespace, usage_map: UsageMap) -> Merger:
     """What settles the records of a log that is read once: it holds all that are open until the end."""
-    from prefix_cache_exporter.usage.merge.merger import Merger  # noqa: PLC0415  # slow
+    from prefix_cache_exporter.usage.merge.merger import Merger
 
     override = None if args.input_includes_cache is None else args.input_includes_cache == "true"
     return Merger(usage_map, input_includes_cache=override, open_records=1_000_000)

@@ -73,7 +73,7 @@ def _order(settings: Settings, file: str) -> Iterator[DocumentError]:
             broken.setdefault(path, []).append((least, f"at least {name} ({least})"))
     for path, bounds in broken.items():  # who keeps the farthest bound keeps them all: of equal ones, "more than"
         yield DocumentError(file, path, shown(str(spans[path])), max(bounds)[1])
-    for path, value in _spans(settings):
+    for path, value in _capped_spans(settings):
         if value > _LONGEST:
             yield DocumentError(file, path, shown(str(value)), f"at most {_LONGEST}")
     warm, collapsed = settings.thresholds.warm, settings.thresholds.collapsed
@@ -82,7 +82,7 @@ def _order(settings: Settings, file: str) -> Iterator[DocumentError]:
         yield DocumentError(file, "thresholds.warm", shown(warm), expected)
 
 
-def _spans(settings: Settings) -> Iterator[tuple[str, Duration]]:
+def _capped_spans(settings: Settings) -> Iterator[tuple[str, Duration]]:
     yield "release.memory", settings.release.memory
     yield "thresholds.exporters_gone", settings.thresholds.exporters_gone
     for name, change in settings.alerts.items():

@@ -93,7 +93,7 @@ class Reading:
                     self._progress(self.bytes, self.lines)
             yield from self._settled(self._intake.merger.end(path))
         settled = self._intake.settle(0.0, everything=True)
-        yield from self._settled(_TOLD if self._is_known(outcome) else outcome for outcome in settled)
+        yield from self._settled(_TOLD if self._blocks.repeats(outcome) else outcome for outcome in settled)
         yield from self._summed(self._blocks.sums())
 
     @property
@@ -120,13 +120,7 @@ class Reading:
             yield from self._settled(others)
             return
         for outcome in self._intake.take(lines, 0.0, path):
-            yield from self._settled((Duplicate() if self._is_known(outcome) else outcome,))
-
-    def _is_known(self, outcome: Outcome) -> bool:
-        """Whether a record has the id of one that a block of plain lines told of, or that came here before."""
-        if not self._blocks.able or not isinstance(outcome, UsageRecord) or outcome.id is None:
-            return False
-        return not self._blocks.recent.add(hash(outcome.id))
+            yield from self._settled((Duplicate() if self._blocks.repeats(outcome) else outcome,))
 
     def _settled(self, outcomes: Iterable[Outcome]) -> Iterator[UsageRecord]:
         for outcome in outcomes:

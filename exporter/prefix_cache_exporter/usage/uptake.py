@@ -105,9 +105,7 @@ class Uptake:
 
     def settle(self, tally: Tally) -> None:
         """Counts what has been silent for long enough; a line without usage may have waited for one of a block."""
-        settled = self._intake.settle(self._steady())
-        able = self._blocks is not None and self._blocks.able
-        self._outcomes(self._new(settled) if able else settled, tally, self._clock())
+        self._outcomes(self._new(self._intake.settle(self._steady())), tally, self._clock())
 
     def sum_up(self, tally: Tally) -> None:
         """Counts what whole blocks have been summed up to so far."""
@@ -147,13 +145,8 @@ class Uptake:
 
     def _new(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
         """What the general way found, held against the ids of whole blocks, too."""
-        add = self._ids.add if self._ids is not None else None
-        return [
-            _DUPLICATE
-            if add is not None and isinstance(one, UsageRecord) and one.id is not None and not add(one.id)
-            else one
-            for one in outcomes
-        ]
+        blocks = self._blocks
+        return [_DUPLICATE if blocks is not None and blocks.repeats(one) else one for one in outcomes]
 
     def _one_by_one(self, lines: Sequence[bytes], log: str, tally: Tally, now: float) -> list[Outcome]:
         found: list[Outcome] = []

@@ -9,6 +9,7 @@ test holds both ways to the same sums.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import compress
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ import msgspec
 
 from prefix_cache_exporter.usage import values
 from prefix_cache_exporter.usage.intake import Group
+from prefix_cache_exporter.usage.record import UsageRecord
 
 from .choice import memory_for
 from .members import leaves, value_of
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from prefix_cache_exporter.usage.intake import Row
     from prefix_cache_exporter.usage.maps.model import UsageMap
     from prefix_cache_exporter.usage.paths import Path
-    from prefix_cache_exporter.usage.record import UsageRecord
+    from prefix_cache_exporter.usage.record import Outcome
 
     from .recent import Memory
     from .shape import Plan
@@ -63,6 +65,24 @@ class Taken(NamedTuple):
     repeats: int
     lines: int
     sums: list[Sums]
+
+
+@dataclass(slots=True)
+class _Plain:
+    """Lines of a block that have its shape, side by side: decoded, as they stand, their numbers in it, their ids.
+
+    As they stand they are there only where somebody had to look.
+    """
+
+    decoded: list[Any]
+    numbers: Sequence[int]
+    lines: list[bytes] = field(default_factory=list)
+    ids: Sequence[Any] = ()
+
+    def keep(self, kept: Sequence[bool]) -> None:
+        """Leaves some lines out."""
+        self.decoded, self.lines = list(compress(self.decoded, kept)), list(compress(self.lines, kept))
+        self.numbers, self.ids = list(compress(self.numbers, kept)), list(compress(self.ids, kept))
 
 
 class Blocks:
@@ -131,88 +151,75 @@ class Blocks:
             lines = lines_of(block)
             return Taken([], lines, 0, len(lines), [])
         odd: dict[int, bytes] = {}
-        lines = []
         try:
             decoded = self._plan.decoder.decode_lines(block)
-            numbers: Sequence[int] = range(len(decoded))
+            plain = _Plain(decoded, range(len(decoded)))
         except (ValueError, RecursionError):
-            decoded, lines, numbers, odd = self._one_by_one(block)
+            plain, odd = self._one_by_one(block)
             self._chances -= self._plan.close
-        count = len(decoded) + len(odd)
-        groups, repeats = self._counted(decoded, lines, numbers, block, odd) if decoded else ([], 0)
+        count = len(plain.decoded) + len(odd)
+        groups, repeats = self._counted(plain, block, odd) if plain.decoded else ([], 0)
         if len(odd) * 2 > count or (self._plan.close and self._chances <= 0):  # the shape has changed
             self._plan = None
         sums = self.sums() if len(self._sums) >= REMEMBERED else []
         return Taken(groups, [odd[number] for number in sorted(odd)], repeats, count, sums)
 
-    def _one_by_one(self, block: bytes | memoryview) -> tuple[list[Any], list[bytes], list[int], dict[int, bytes]]:
-        """Lines of the shape, decoded and as they stand, and their numbers in the block; the others by number."""
+    def _one_by_one(self, block: bytes | memoryview) -> tuple[_Plain, dict[int, bytes]]:
+        """Lines of the shape; the others by their number in the block."""
         assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
         decode = self._plan.decoder.decode
-        decoded, plain, numbers, odd = [], [], [], {}
+        decoded, lines, numbers, odd = [], [], [], {}
         for number, line in enumerate(bytes(block).split(b"\n")):
             try:
                 decoded.append(decode(line))
-                plain.append(line)
+                lines.append(line)
                 numbers.append(number)
             except (ValueError, RecursionError):
                 if line.strip():
                     odd[number] = line
-        return decoded, plain, numbers, odd
+        return _Plain(decoded, numbers, lines), odd
 
-    def _counted(
-        self,
-        decoded: list[Any],
-        lines: list[bytes],
-        numbers: Sequence[int],
-        block: bytes | memoryview,
-        odd: dict[int, bytes],
-    ) -> tuple[list[Group], int]:
-        """Decoded lines of a block to groups; what is not plain after all goes to `odd`."""
+    def _counted(self, plain: _Plain, block: bytes | memoryview, odd: dict[int, bytes]) -> tuple[list[Group], int]:
+        """Lines of the shape to groups; what is not plain after all goes to `odd`."""
         assert self._plan is not None  # noqa: S101  # for mypy: the caller has looked
-        keys, repeats = self._plan.keys, 0
-        ids: Sequence[Any] = ()
-
-        def keep(kept: list[bool]) -> None:
-            nonlocal decoded, lines, numbers, ids
-            decoded, lines, numbers, ids = (list(compress(some, kept)) for some in (decoded, lines, numbers, ids))
-
-        if keys is not None:
-            ids = keys(decoded)
-            second = self._after(odd, ids, numbers) if odd else ()
+        repeats = 0
+        if self._plan.keys is not None:
+            plain.ids = self._plan.keys(plain.decoded)
+            second = self._after(odd, plain) if odd else ()
             if second:  # of lines with one id, the first counts: the general way decides, and has them in order
-                odd |= {numbers[n]: lines[n] for n in second}
-                keep([n not in second for n in range(len(ids))])
-            if not self.recent.add_all(ids):
-                fresh = [self.recent.add(one) for one in ids]
+                odd |= {plain.numbers[n]: plain.lines[n] for n in second}
+                plain.keep([n not in second for n in range(len(plain.ids))])
+            if not self.recent.add_all(plain.ids):
+                fresh = [self.recent.add(one) for one in plain.ids]
                 repeats = fresh.count(False)
-                lines = lines or lines_of(block)
-                keep(fresh)
+                plain.lines = plain.lines or lines_of(block)
+                plain.keep(fresh)
         doubtful: list[Any] = []
-        self._block, self._split, self._decoded = block, lines, decoded
-        self._plan.run(decoded, doubtful, self._known, self._opened, self.times)
+        self._block, self._split, self._decoded = block, plain.lines, plain.decoded
+        self._plan.run(plain.decoded, doubtful, self._known, self._opened, self.times)
         if doubtful:
             places = sorted(map(self._place, doubtful))
             lines = self._split or lines_of(block)
-            odd |= {numbers[n]: lines[n] for n in places}
-            if ids:  # the general way has a memory of its own
-                self.recent.drop([ids[n] for n in places])
+            odd |= {plain.numbers[n]: lines[n] for n in places}
+            if plain.ids:  # the general way has a memory of its own
+                self.recent.drop([plain.ids[n] for n in places])
         self._places = {}
         self._block, self._split, self._decoded = b"", [], []
         groups = [Group(sums.sample, sums.take_rows()) for sums in self._touched]
         self._touched.clear()
         return groups, repeats
 
-    def _after(self, odd: Mapping[int, bytes], ids: Sequence[Any], numbers: Sequence[int]) -> AbstractSet[int]:
+    def _after(self, odd: Mapping[int, bytes], plain: _Plain) -> AbstractSet[int]:
         """Places of plain lines whose id an odd line before them has."""
-        first: dict[Any, int] = {}
+        first: dict[str | int, int] = {}
         for number, line in odd.items():
             name = self._id_of(line)
             if name is not None:
-                first.setdefault(hash(name) if self.recent.hashes else name, number)
-        if first.keys().isdisjoint(ids):
+                first.setdefault(self._key(name), number)
+        if first.keys().isdisjoint(plain.ids):
             return frozenset()
-        return {n for n, one in enumerate(ids) if first.get(one, numbers[n]) < numbers[n]}
+        numbered = enumerate(zip(plain.ids, plain.numbers, strict=True))
+        return {n for n, (one, number) in numbered if first.get(one, number) < number}
 
     def _id_of(self, line: bytes) -> str | None:
         try:
@@ -264,6 +271,16 @@ class Blocks:
         for word in words[:-1]:
             within = within.setdefault(word, {})
         within[words[-1]] = sums
+
+    def repeats(self, outcome: Outcome) -> bool:
+        """Whether a record of the general way has the id of one that came before, here or there; it is remembered."""
+        if not self.able or not isinstance(outcome, UsageRecord) or outcome.id is None:
+            return False
+        return not self.recent.add(self._key(outcome.id))
+
+    def _key(self, name: str) -> str | int:
+        """What stands for an id in the memory."""
+        return hash(name) if self.recent.hashes else name
 
     def sums(self) -> list[Sums]:
         """What has been summed up since the last call."""

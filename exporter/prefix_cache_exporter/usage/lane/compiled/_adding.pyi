@@ -4,18 +4,8 @@ from typing import Any, TypeAlias
 # From a decoded line to a member of it: a slot of a struct in each step.
 Way: TypeAlias = tuple[MemberDescriptorType, ...]
 
-# The numbers of sums, as 64-bit numbers; see `sums.Totals`.
-class Totals:
-    hits: int
-    others: int
-    total: int
-    read: int
-    output: int
-    unsplit: int
-    most: float
-    low: float
-    high: float
-    writes: dict[str, int]
+# What `sums.Totals` is, with 64-bit numbers.
+class Totals: ...
 
 # Adds lines of one shape to the sums of their words, as the loop of `narrow.py` does, where nothing else is to be done.
 class Adder:
